@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
-use konklave::Mutex;
+use konklave::LockAlgorithm;
 use serde::{Deserialize, Deserializer};
 
 use crate::args::seconds;
@@ -117,7 +117,7 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// What serves exclusive locks, the same for all agents of a group (default: table)
     #[arg(long, env = "KONKLAVE_MUTEX", value_name = "ALGORITHM", value_parser = mutexes(), help_heading = "Group")]
-    pub mutex: Option<Mutex>,
+    pub mutex: Option<LockAlgorithm>,
     /// How often agents give a sign of life (default: 0.14)
     #[arg(long, env = "KONKLAVE_HEARTBEAT", value_name = "SECONDS", help_heading = "Times")]
     pub heartbeat: Option<Span>,
@@ -324,8 +324,9 @@ fn is_loopback(address: &str) -> bool {
 }
 
 /// The algorithms, by their names.
-fn mutexes() -> impl TypedValueParser<Value = Mutex> {
-    PossibleValuesParser::new(Mutex::ALL.map(Mutex::name)).try_map(|name| name.parse::<Mutex>())
+fn mutexes() -> impl TypedValueParser<Value = LockAlgorithm> {
+    PossibleValuesParser::new(LockAlgorithm::ALL.map(LockAlgorithm::name))
+        .try_map(|name| name.parse::<LockAlgorithm>())
 }
 
 /// A duration: seconds, or with a unit.
@@ -410,10 +411,10 @@ mod tests {
 
     #[test]
     fn every_algorithm_has_the_same_name_in_a_file_as_on_the_command_line() {
-        for mutex in Mutex::ALL {
+        for mutex in LockAlgorithm::ALL {
             let settings = parse(&format!("mutex = '{mutex}'")).expect("known");
             assert_eq!(settings.mutex, Some(mutex));
-            let names = Mutex::ALL.map(Mutex::name);
+            let names = LockAlgorithm::ALL.map(LockAlgorithm::name);
             assert!(names.contains(&mutex.name()));
         }
         let error = parse("mutex = 'bakery'").expect_err("not one of ours");
@@ -441,7 +442,7 @@ mod tests {
             ("lease", seconds(timings.lease)),
             ("drain", seconds(crate::daemon::DRAIN)),
             ("listen", format!("(default: {})", Settings::default().listen())),
-            ("mutex", format!("(default: {})", Mutex::default())),
+            ("mutex", format!("(default: {})", LockAlgorithm::default())),
             ("data-dir", "/var/lib/konklave".into()),
             ("socket", "/run/konklave/agent.sock".into()),
         ];

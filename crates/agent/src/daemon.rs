@@ -232,7 +232,7 @@ async fn dev(settings: &Settings) -> Result<Vec<Node>, Failure> {
         );
     }
     let mutex = settings.mutex.unwrap_or_default();
-    let builder = || timed(Node::builder(), settings).mutex(mutex);
+    let builder = || timed(Node::builder(), settings).lock_algorithm(mutex);
     let first = builder().name("dev-1").found_alone().join().await.map_err(refused)?;
     let seed = first.address().map(|address| address.to_string()).unwrap_or_default();
     let mut nodes = vec![first];
@@ -262,7 +262,7 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
         None => default_data_dir()?,
     };
     let mut builder = timed(Node::builder(), settings).data_dir(folder).listen(settings.listen());
-    builder = builder.mutex(settings.mutex.unwrap_or_default()).holders_outlive();
+    builder = builder.lock_algorithm(settings.mutex.unwrap_or_default()).holders_outlive();
     if let Some(name) = &settings.name {
         builder = builder.name(name);
     }

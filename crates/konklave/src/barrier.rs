@@ -1,11 +1,11 @@
-//! Barriers: nobody goes on before so many have come.
+//! Barriers: nobody passes before a given number of parties has arrived.
 
 use tokio::sync::oneshot;
 
 use crate::lock::check_name;
 use crate::{Error, Session};
 
-/// A meeting point for a number of parties. It can be used again and again.
+/// A barrier for a number of parties. It can be used again and again.
 #[derive(Clone, Debug)]
 pub struct Barrier {
     session: Session,
@@ -18,31 +18,32 @@ impl Barrier {
         Self { session, name: name.into(), of }
     }
 
-    /// Returns when as many have come. Who gives up, or whose node is gone, does not count any more.
-    /// [`Error::Lost`]: our node was excluded meanwhile, so that we cannot know whether it opened.
+    /// Returns when all parties have arrived. A party that gives up, or whose node is gone, no longer counts.
+    ///
+    /// [`Error::Lost`]: this node was excluded in the meantime, so it is unknown whether the barrier opened.
     pub async fn wait(&self) -> Result<(), Error> {
         let name = check_name(self.name.as_str())?;
         if self.of == 0 {
-            return Err(Error::Config(format!("{name}: a barrier is for one at least")));
+            return Err(Error::Config(format!("{name}: a barrier needs at least one party")));
         }
         let shared = self.session.shared();
         let (reply, answer) = oneshot::channel();
         let session = self.session.number();
         let number = shared.with(|core, _| core.arrive(session, name, self.of, reply));
-        let waiting = Waiting { session: &self.session, number };
+        let depart = DepartOnDrop { session: &self.session, number };
         let answer = answer.await.map_err(|_| Error::Left)?;
-        // What is over cannot be given up.
-        std::mem::forget(waiting);
+        // Answered: there is nothing to withdraw.
+        std::mem::forget(depart);
         answer
     }
 }
 
-struct Waiting<'a> {
+struct DepartOnDrop<'a> {
     session: &'a Session,
     number: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for DepartOnDrop<'_> {
     fn drop(&mut self) {
         self.session.shared().with(|core, _| core.depart(self.number));
     }

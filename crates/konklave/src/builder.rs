@@ -1,4 +1,4 @@
-//! How a node is set up.
+//! Configuration of a node.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,33 +9,33 @@ use konklave_process::ProcessId;
 use crate::clock::{Clock, calendar_seconds};
 use crate::core::{Config, Core};
 use crate::error::Error;
-use crate::mutex::Mutex;
+use crate::lock_algorithm::LockAlgorithm;
 #[cfg(feature = "tls")]
 use crate::net::tls::Tls;
-use crate::net::{self, NatsOptions, Security, Way};
+use crate::net::{self, Endpoint, NatsOptions, Security};
 use crate::node::Node;
 use crate::shared::Shared;
 use crate::store::{Record, Store};
 
-/// Ids of nodes that are no founders are drawn from so many, from here on.
+/// Ids of nodes that are not listed founders are drawn at random from this many, starting here.
 const IDS: (u32, u32) = (256, 4096);
 
-/// How many turns those of a node have in a row before it listens to others, if nothing else is said.
+/// The default of [`Builder::local_turns`].
 pub(crate) const TURNS: u32 = 8;
 
-/// How fast a group is. All members should have the same; who has another lease is refused.
+/// The timings of a group, the same for all its members. A member with another lease is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timings {
-    /// How often members give a sign of life.
+    /// The time between heartbeats.
     pub heartbeat: Duration,
-    /// How long a member may be silent. One whose process is gone is noticed at once.
+    /// How long a member may be silent before it is suspected. A closed port is noticed at once.
     pub silence: Duration,
-    /// How long a grant is safe without a sign of life of a majority; also how long others wait
-    /// for it after a silent member's exclusion ([`Handover::LeaseSafe`](crate::Handover)).
+    /// How long a grant is valid without an answer of a majority. Also how long the other members wait, after
+    /// excluding a silent member, before they grant its locks ([`Handover::LeaseSafe`](crate::Handover)).
     pub lease: Duration,
-    /// How long a lock that nobody uses stays where it was used last.
+    /// How long a node keeps an unused lock cached.
     pub keep: Duration,
-    /// About how long a message may take. The patience of a change of view is a few times this.
+    /// About the time a message takes. Timeouts during a view change are small multiples of it.
     pub unit: Duration,
 }
 
@@ -51,54 +51,58 @@ impl Default for Timings {
     }
 }
 
-/// No sign of life takes longer.
+/// The longest allowed time, except for `keep`.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Timings {
     fn check(&self) -> Result<(), Error> {
         let wrong = |what: &str| Err(Error::Config(what.into()));
         if [self.unit, self.heartbeat, self.silence, self.lease].iter().any(|t| *t > LONGEST) {
-            return wrong("timings: a day at most, but for `keep`");
+            return wrong("timings: at most one day each, except `keep`");
         }
         if self.unit < Duration::from_micros(100) || self.heartbeat < self.unit {
-            return wrong("timings: a heartbeat is at least a unit, and that at least 100 µs");
+            return wrong(
+                "timings: `heartbeat` must be at least `unit`, and `unit` at least 100 µs",
+            );
         }
         if self.silence < self.heartbeat * 2 || self.lease < self.heartbeat * 2 {
-            return wrong("timings: silence and lease are at least two heartbeats");
+            return wrong("timings: `silence` and `lease` must be at least two heartbeats");
         }
         Ok(())
     }
 
-    /// The heartbeat and the silence, as the group below counts them.
+    /// Heartbeat and silence in units, as virtual synchrony counts them.
     pub(crate) fn in_units(&self) -> (u128, u128) {
         let beats = (self.heartbeat.as_nanos() / self.unit.as_nanos()).max(1);
         let period = beats * self.unit.as_nanos();
         (beats, (self.silence.as_nanos() / period).saturating_sub(1).max(1))
     }
 
-    /// How often signs of life really come.
+    /// The actual time between heartbeats: whole units.
     pub(crate) fn period(&self) -> Duration {
         let (beats, _) = self.in_units();
         self.unit.saturating_mul(u32::try_from(beats).unwrap_or(u32::MAX))
     }
 
-    /// Whether one sign of life that comes late, or its answer, does no harm.
+    /// Whether one late heartbeat, or a late answer to it, does no harm.
     pub(crate) fn spare_one(&self) -> bool {
         self.silence.min(self.held_for()) >= self.heartbeat.saturating_mul(5)
     }
 
-    /// How long we believe in what we hold: our clock may go slower than theirs.
+    /// How long this node relies on a grant: shorter than the lease, because its clock may run slower than
+    /// others'.
     pub(crate) fn held_for(&self) -> Duration {
         self.lease - self.lease / 64
     }
 
-    /// How long others wait for us to know: their clock may go faster than ours.
-    pub(crate) fn thaw_after(&self) -> Duration {
+    /// How long other members wait for the lease to expire: longer than the lease, because their clocks may
+    /// run faster.
+    pub(crate) fn lease_expiry(&self) -> Duration {
         self.lease + self.lease / 64
     }
 }
 
-/// Sets up a [`Node`].
+/// Configures and starts a [`Node`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
@@ -112,11 +116,11 @@ pub struct Builder {
     data_dir: Option<PathBuf>,
     id: Option<u32>,
     timings: Timings,
-    mutex: Mutex,
+    lock_algorithm: LockAlgorithm,
     security: Option<Security>,
     nats: NatsOptions,
-    turns: u32,
-    lingers: bool,
+    local_turns: u32,
+    holders_outlive: bool,
 }
 
 impl Default for Builder {
@@ -132,65 +136,65 @@ impl Default for Builder {
             data_dir: None,
             id: None,
             timings: Timings::default(),
-            mutex: Mutex::default(),
+            lock_algorithm: LockAlgorithm::default(),
             security: None,
             nats: NatsOptions::default(),
-            turns: TURNS,
-            lingers: false,
+            local_turns: TURNS,
+            holders_outlive: false,
         }
     }
 }
 
 impl Builder {
-    /// What people call this node. Need not be unique; never decides anything.
+    /// The name of this node, for people. Need not be unique, and decides nothing.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The name of the group. Nodes of groups with different names do not talk.
+    /// The name of the group. Nodes with different group names refuse each other.
     pub fn cluster(mut self, name: impl Into<String>) -> Self {
         self.cluster = name.into();
         self
     }
 
-    /// Where to listen: `host:port`; port 0 takes a free one. Loopback if not said.
+    /// The address to listen on, `host:port`; port 0 takes a free port. Default: a free port on loopback.
     pub fn listen(mut self, address: impl Into<String>) -> Self {
         self.listen = address.into();
         self
     }
 
-    /// Where others reach us, if not where we listen.
+    /// The address at which others reach this node, if it is not the one it listens on.
     pub fn advertise(mut self, address: impl Into<String>) -> Self {
         self.advertise = Some(address.into());
         self
     }
 
-    /// Where the founders are, ourselves included if we are one: `host:port`. A name that stands for
-    /// several addresses stands for all of them. All are called again and again, for ever.
+    /// The addresses of the founders, `host:port`, this node's included if it is one. A name that resolves to
+    /// several addresses stands for all of them. The node calls all of them again and again.
     pub fn seeds<S: Into<String>>(mut self, seeds: impl IntoIterator<Item = S>) -> Self {
         self.seeds.extend(seeds.into_iter().map(Into::into));
         self
     }
 
-    /// Talks over NATS instead of connections of its own: `nats://host:port/prefix`, or several
-    /// servers of one engine, separated by commas. Members find each other on a subject, so
-    /// [`listen`](Self::listen), [`advertise`](Self::advertise) and [`seeds`](Self::seeds) do
-    /// not matter; [`founders`](Self::founders) says how many found a group. Without it, and
-    /// without [`found_alone`](Self::found_alone), the node only joins one that is there.
+    /// Uses a NATS server as the network: `nats://host:port/prefix`, or several servers of one NATS cluster,
+    /// separated by commas. Members find each other on a subject, so [`listen`](Self::listen),
+    /// [`advertise`](Self::advertise) and [`seeds`](Self::seeds) have no effect. [`founders`](Self::founders)
+    /// tells how many nodes found a group; without it, and without [`found_alone`](Self::found_alone), the
+    /// node only joins an existing group.
     ///
-    /// A server that cannot be reached is tried again and again; meanwhile
-    /// [`Status::network`](crate::Status::network) says why, and [`Event::Network`](crate::Event).
+    /// An unreachable server is tried again and again. Meanwhile [`Status::network`](crate::Status::network)
+    /// and [`Event::Network`](crate::Event) tell the reason.
     ///
     /// Needs feature `nats`.
     #[cfg(feature = "nats")]
-    pub fn nats(mut self, place: impl Into<String>) -> Self {
-        self.nats.servers = Some(place.into());
+    pub fn nats(mut self, index: impl Into<String>) -> Self {
+        self.nats.servers = Some(index.into());
         self
     }
 
-    /// A file of credentials (`.creds`: a user's JWT and the seed of its key) for the server of
-    /// [`nats`](Self::nats). It is read again for each connection, so it may be replaced.
+    /// A credentials file for the server of [`nats`](Self::nats) (`.creds`: a user's JWT and the seed of its
+    /// key). It is read again for each connection, so it may be replaced.
     ///
     /// Needs feature `nats`.
     #[cfg(feature = "nats")]
@@ -199,73 +203,76 @@ impl Builder {
         self
     }
 
-    /// How many times clients of this node get locks in a row before it listens whether others want
-    /// them, where a client takes a lock again and again without a pause. More is quicker for who has
-    /// the lock, less is fairer to others. The default is 8.
-    pub fn local_turns(mut self, turns: u32) -> Self {
-        self.turns = turns;
+    /// How many times in a row this node's sessions get locks before it reads the requests of other nodes, if
+    /// a session requests a lock again and again. More is faster for that session, less is fairer to others.
+    /// Default: 8.
+    pub fn local_turns(mut self, local_turns: u32) -> Self {
+        self.local_turns = local_turns;
         self
     }
 
-    /// Those who hold something may go on with it when this process is gone, until the deadline they
-    /// were given: commands, for instance, that others started with a lock of this node. After a
-    /// restart of everyone, a group is then founded only when a lease is over.
+    /// Declares that holders may go on after this process ends, until the deadline of their grants: commands,
+    /// for instance, that were started with a lock of this node. After all nodes were down, a group is then
+    /// founded only when a lease is over.
     pub fn holders_outlive(mut self) -> Self {
-        self.lingers = true;
+        self.holders_outlive = true;
         self
     }
 
-    /// How many founders there are, where [`seeds`](Self::seeds) does not say: one name that
-    /// stands for all of them, for instance. Fewer than twice as many may be started before
-    /// the group is there: two halves that do not see each other would be two groups.
+    /// The number of founders, where [`seeds`](Self::seeds) does not tell: for instance, one name that stands
+    /// for all of them.
+    ///
+    /// Until the group exists, start fewer than twice this many nodes: otherwise two halves that do not see
+    /// each other found two groups.
     pub fn founders(mut self, n: usize) -> Self {
         self.founders = Some(n);
         self
     }
 
-    /// Founds a group of one, in a new generation, which others join. For the very first
-    /// node of a group without a fixed list of founders, or when a majority is lost for good.
-    /// Two nodes with this found two groups. One that has been in a group with others waits for as
-    /// long as a member may be silent, and joins if it hears of one who is in a group.
+    /// Founds a group of one, in a new generation, for others to join. For the first node of a group without
+    /// a list of founders, or when a majority is lost for good.
+    ///
+    /// Two nodes with this option found two groups. A node that was in a group with others waits for
+    /// [`Timings::silence`], and joins if one of them is in a group.
     pub fn found_alone(mut self) -> Self {
         self.alone = true;
         self
     }
 
-    /// Where to keep who we are and how high the numbers went. Without it a total restart is told
-    /// from the past by the calendar only.
+    /// The directory for the node's id and its highest generation. Without it, only the calendar
+    /// distinguishes the generations before and after a total restart.
     pub fn data_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.data_dir = Some(folder.into());
         self
     }
 
-    /// The id, if it shall not be drawn by lot (and kept in the data directory): below 2²⁴, and
-    /// best below a few thousand. A lower id names the first view; nothing else depends on it.
+    /// The node's id, below 2²⁴, and best below a few thousand. By default it is drawn at random and kept in
+    /// the data directory. The lowest id proposes the first view; nothing else depends on it.
     pub fn id(mut self, id: crate::NodeId) -> Self {
         self.id = Some(id);
         self
     }
 
-    /// How fast the group is.
+    /// The timings of the group.
     pub fn timings(mut self, timings: Timings) -> Self {
         self.timings = timings;
         self
     }
 
-    /// What serves exclusive locks. All members must have the same: who has another is refused.
-    pub fn mutex(mut self, mutex: Mutex) -> Self {
-        self.mutex = mutex;
+    /// The algorithm that serves exclusive locks. All members must have the same; others are refused.
+    pub fn lock_algorithm(mut self, lock_algorithm: LockAlgorithm) -> Self {
+        self.lock_algorithm = lock_algorithm;
         self
     }
 
-    /// All members know this key: every connection proves it, and every record is encrypted.
-    /// At least 16 bytes; 32 random ones are best.
+    /// Protects all connections with a shared key: each side proves that it knows the key, and all records
+    /// are encrypted. At least 16 bytes; best 32 random ones.
     pub fn pre_shared_key(mut self, key: impl Into<Vec<u8>>) -> Self {
         self.security = Some(Security::Key(key.into().into()));
         self
     }
 
-    /// Mutual TLS: every member has a certificate that the others' authority has signed.
+    /// Protects all connections with mutual TLS: every member has a certificate signed by a common authority.
     ///
     /// Needs feature `tls`.
     #[cfg(feature = "tls")]
@@ -274,44 +281,44 @@ impl Builder {
         self
     }
 
-    /// No protection at all, beyond loopback, too: whoever reaches the port is a member.
+    /// Allows unprotected connections beyond loopback: whoever reaches the port can become a member.
     pub fn insecure(mut self) -> Self {
         self.security = Some(Security::None);
         self
     }
 
-    /// Starts the node, and returns when it is a member of a group.
+    /// Starts the node; returns when it is a member of a group.
     pub async fn join(self) -> Result<Node, Error> {
         let node = self.start().await?;
         node.ready().await?;
         Ok(node)
     }
 
-    /// Starts the node, and does not wait for a group: [`Node::ready`] does.
+    /// Starts the node without waiting for a group; [`Node::ready`] waits.
     pub async fn start(self) -> Result<Node, Error> {
         self.timings.check()?;
         self.security.as_ref().map_or(Ok(()), Security::check)?;
         check_title("name", self.name.as_deref().unwrap_or_default())?;
         check_title("name of the group", &self.cluster)?;
         if self.id.is_some_and(|id| id > konklave_process::MAX_ID) {
-            return Err(Error::Config("the id is too high: below 2^24".into()));
+            return Err(Error::Config("the id is too high: it must be below 2^24".into()));
         }
         if self.founders == Some(0) {
-            return Err(Error::Config("a group has one founder at least".into()));
+            return Err(Error::Config("the number of founders must be at least 1".into()));
         }
         if let Some(n) = self.founders.filter(|n| n.saturating_mul(2) <= self.seeds.len()) {
             return Err(Error::Config(format!(
-                "{n} founders of {}: two parts of them would be two groups; more than half",
+                "the number of founders is {n}, with {} seeds: two halves could found two groups; more than half is needed",
                 self.seeds.len()
             )));
         }
-        let (way, local) = match self.nats.place(self.security.as_ref())? {
-            Some(place) => (Way::Nats(place), None),
+        let (endpoint, local) = match self.nats.address(self.security.as_ref())? {
+            Some(index) => (Endpoint::Nats(index), None),
             None => {
                 net::check_seeds(&self.seeds, self.security.as_ref())?;
                 let listener = net::listen(&self.listen, self.security.as_ref()).await?;
                 let local = listener.local_addr()?;
-                (Way::Tcp(listener), Some(local))
+                (Endpoint::Tcp(listener), Some(local))
             }
         };
         let boot = random();
@@ -327,9 +334,9 @@ impl Builder {
             None => net::inbox_address(boot),
         };
         let mut seeds = if local.is_some() { self.seeds } else { Vec::new() };
-        // Where only their number is known, founders have no list to be numbered by.
+        // If only the number of founders is known, there is no list to take ids from.
         let listed = local.is_some() && (self.founders.is_none() || !seeds.is_empty());
-        // Whoever is met at NATS may be a founder: only a number says when all are there.
+        // Any process at NATS may be a founder: only a given number tells when all are present.
         let founders = self.founders.or((local.is_none() && !self.alone).then_some(usize::MAX));
         if seeds.is_empty() {
             seeds.push(address.clone());
@@ -338,9 +345,9 @@ impl Builder {
         seeds.dedup();
         let own = seeds.iter().position(|s| *s == address || *s == self.listen);
         let fresh = || {
-            // Founders are numbered by their addresses, which all of them know.
-            let place = own.filter(|_| listed);
-            let id = place.map_or(IDS.0 + random() as u32 % IDS.1, |place| place as u32);
+            // The ids of founders are the positions of their addresses, which all founders know.
+            let index = own.filter(|_| listed);
+            let id = index.map_or(IDS.0 + random() as u32 % IDS.1, |index| index as u32);
             Record { id, key: random(), ..Record::default() }
         };
         let mut record = kept.unwrap_or_else(fresh);
@@ -358,7 +365,7 @@ impl Builder {
             name: name.clone(),
             address,
             seeds,
-            mutex: self.mutex,
+            lock_algorithm: self.lock_algorithm,
             heartbeat: self.timings.heartbeat,
             silence: self.timings.silence,
             lease: self.timings.lease,
@@ -374,19 +381,19 @@ impl Builder {
             alone: self.alone,
             rng_seed: random(),
             calendar: u32::try_from(calendar_seconds()).unwrap_or(u32::MAX),
-            mutex: self.mutex,
-            turns: self.turns,
-            lingers: self.lingers,
+            lock_algorithm: self.lock_algorithm,
+            local_turns: self.local_turns,
+            holders_outlive: self.holders_outlive,
         };
         let clock = Clock::Machine;
         let core = Core::new(config, clock.now());
         let shared = Shared::new(core, clock, store, self.timings, name);
-        net::start(&shared, way, settings)?;
+        net::start(&shared, endpoint, settings)?;
         Ok(Node::new(shared, local))
     }
 }
 
-/// The longest name of a node or a group, in bytes: greetings carry both.
+/// The longest name of a node or a group, in bytes: both are part of a greeting.
 const TITLE: usize = 200;
 
 fn check_title(what: &str, title: &str) -> Result<(), Error> {
@@ -404,7 +411,7 @@ fn check_title(what: &str, title: &str) -> Result<(), Error> {
 
 fn random() -> u64 {
     getrandom::u64().unwrap_or_else(|_| {
-        // No entropy: the time and the process are better than nothing; nothing secret is drawn here.
+        // Without entropy, time and process id must do; nothing secret is drawn here.
         let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         time.map_or(0, |t| t.as_nanos() as u64) ^ u64::from(std::process::id()) << 32
     })

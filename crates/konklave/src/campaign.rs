@@ -1,4 +1,4 @@
-//! Elections: one leads, others stand ready, everyone can watch.
+//! Elections: one candidate leads, others stand by, and everyone can observe the leader.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::lock::{Guard, Handover, LockRequest, State, check_name};
 use crate::shared::Shared;
 use crate::status::Loss;
-use crate::table::{Hold, Key, Space};
+use crate::table::{Key, LockMode, Space};
 use crate::{Error, NodeId, Session, Token};
 
 /// A candidature. Await it to lead.
@@ -21,25 +21,25 @@ pub struct Campaign(LockRequest);
 
 impl Campaign {
     pub(crate) fn new(session: Session, name: &str) -> Self {
-        Self(LockRequest::new(session, Space::Campaign, name, Hold::Exclusive))
+        Self(LockRequest::new(session, Space::Campaign, name, LockMode::Exclusive))
     }
 
-    /// Who has more comes first when the next leader is chosen; nobody who leads is pushed aside.
+    /// The next leader is the waiting candidate with the highest priority. A present leader is not replaced.
     pub fn priority(self, priority: i32) -> Self {
         Self(self.0.priority(priority))
     }
 
-    /// Gives up after so long.
+    /// Gives up after this time.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self(self.0.timeout(timeout))
     }
 
-    /// What happens if we fall silent while we lead.
-    pub fn mode(self, handover: Handover) -> Self {
-        Self(self.0.mode(handover))
+    /// What happens if this node falls silent while it leads.
+    pub fn handover(self, handover: Handover) -> Self {
+        Self(self.0.handover(handover))
     }
 
-    /// What the others see of us: 255 bytes at most.
+    /// A label that other nodes show, cut off after 255 bytes.
     pub fn label(self, label: impl Into<Arc<str>>) -> Self {
         Self(self.0.label(label))
     }
@@ -54,66 +54,67 @@ impl IntoFuture for Campaign {
     }
 }
 
-/// We lead, or did: until it is lost, resigned or dropped.
+/// The leadership of this session, until it is lost, resigned or dropped.
 #[derive(Debug)]
 #[must_use = "who drops its leadership leads no more"]
 pub struct Leadership(Guard);
 
 impl Leadership {
-    /// What it is called.
+    /// The name of the campaign.
     pub fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// Higher than that of every leader before us: everything a leader commands should carry it.
+    /// The fencing token, higher than that of every earlier leader. Every command of a leader should carry
+    /// it.
     pub fn token(&self) -> Token {
         self.0.token()
     }
 
-    /// For how long we surely lead.
+    /// How long the leadership is certain.
     pub fn valid_for(&self) -> Duration {
         self.0.valid_for()
     }
 
-    /// When that ends, see [`Guard::deadline`].
+    /// The end of that time, see [`Guard::deadline`].
     pub fn deadline(&self) -> Duration {
         self.0.deadline()
     }
 
-    /// How sure we may be.
+    /// How certain the leadership is.
     pub fn state(&self) -> State {
         self.0.state()
     }
 
-    /// Returns when we lead no more.
+    /// Returns when the leadership is lost.
     pub async fn lost(&self) {
         self.0.lost().await;
     }
 
-    /// Why we lead no more, once it is told; see [`Guard::loss`].
+    /// Why the leadership is lost, once that is known; see [`Guard::loss`].
     pub fn loss(&self) -> Option<Loss> {
         self.0.loss()
     }
 
-    /// Something to wait for the loss with, where this itself cannot go.
+    /// A future that completes when the leadership is lost, independent of this value.
     pub fn watch(&self) -> impl Future<Output = ()> + Send + Sync + 'static + use<> {
         self.0.watch()
     }
 
-    /// Leads no more: the next candidate does.
+    /// Gives up the leadership: the next candidate leads.
     pub async fn resign(self) -> Result<(), Error> {
         self.0.release().await
     }
 }
 
-/// Who leads.
+/// A leader.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Leader {
-    /// Which node.
+    /// Its node.
     pub node: NodeId,
-    /// What people call it.
+    /// Its node's name.
     pub name: String,
-    /// What it says of itself.
+    /// Its label.
     pub label: String,
     /// Its token.
     pub token: Token,
@@ -131,7 +132,7 @@ impl Observer {
         Ok(Self(leaders))
     }
 
-    /// The leader now, and then each change; `Some(None)`: nobody leads. None when the node is gone.
+    /// The present leader first, then each change. `Some(None)`: nobody leads. `None`: the node has ended.
     pub async fn next(&mut self) -> Option<Option<Leader>> {
         self.0.recv().await
     }

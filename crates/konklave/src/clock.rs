@@ -1,4 +1,4 @@
-//! A clock that goes on while the machine sleeps: a lease must not outlive a closed lid.
+//! The clock of leases. It runs while the machine sleeps: a lease must not outlive a closed laptop lid.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Where the time comes from.
+/// The source of time.
 #[derive(Clone, Debug)]
 pub(crate) enum Clock {
-    /// The machine, suspended or not.
+    /// The machine's `CLOCK_BOOTTIME`.
     Machine,
-    /// Nanoseconds that a test sets.
+    /// Nanoseconds set by a test.
     Fake(Arc<AtomicU64>),
 }
 
@@ -29,8 +29,7 @@ impl Clock {
     }
 }
 
-/// Seconds of the calendar, for people only: nothing is decided by it but the generation of a group
-/// whose members remember nothing.
+/// Calendar time in seconds. Used only for the generation of a group whose members have no data directory.
 pub(crate) fn calendar_seconds() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |time| time.as_secs())

@@ -1,27 +1,29 @@
-//! One node, without a network and without a clock: it is told what happens and when, and says what to
-//! send and to save. Virtual synchrony below, the table above, and between them what only this node
-//! knows: who here waits, who here holds, and until when that is safe.
+//! The core of a node, a state machine without network and clock. Inputs: frames, requests of local sessions,
+//! and the time. Outputs: frames to send and records to save.
+//!
+//! Three parts: virtual synchrony (`group`), the replicated table (`table`), and the node's own knowledge,
+//! which the table lacks: its waiting and granted requests (`claims`), and the end of its lease (`lease`).
 
-mod circles;
-mod desk;
-mod early;
+mod agreed_delivery;
+mod app_groups;
+mod flush;
 mod forming;
 mod founding;
-mod hurry;
+mod group_host;
+mod heartbeat;
 mod lease;
 mod lifted;
-mod meetings;
+mod local_barriers;
+mod local_claims;
 mod outgoing;
-mod pulse;
 mod refusals;
 mod report;
 mod sessions;
-mod stage;
 
-pub(crate) use circles::{Ear, Said};
-pub(crate) use desk::{Flag, Granted, Wish};
-pub(crate) use forming::Standing;
-pub(crate) use founding::Founding;
+pub(crate) use app_groups::{GroupOutput, Outbox};
+pub(crate) use forming::PeerStatus;
+pub(crate) use founding::FoundingMessage;
+pub(crate) use local_claims::{Granted, LocalRequest, LossFlag};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -36,118 +38,118 @@ use konklave_process::{Context, Group, Process, ProcessId, ProcessSet, Rng, Topo
 use tokio::sync::broadcast;
 
 use crate::builder::Timings;
-use crate::flight::Flight;
-use crate::mutex::Mutex;
+use crate::flight::FlightRecorder;
+use crate::local_grant_budget::LocalGrantBudget;
+use crate::lock_algorithm::LockAlgorithm;
 use crate::status::{Event, Loss};
 use crate::store::Record;
-use crate::streak::Streak;
 use crate::table::{Batch, Outcome, Table};
 use crate::wire::Frame;
 use forming::{Forming, Peer};
+use group_host::GroupHost;
 use lease::Lease;
-use stage::Stage;
 
-type Below = VirtualSynchrony<Batch>;
+type GroupProcess = VirtualSynchrony<Batch>;
 
-/// How many events are kept for who is slow to read them.
+/// Capacity of the event channel. A slower reader misses the oldest events.
 const EVENTS: usize = 1024;
 
-/// What a node was told when it was built.
+/// Fixed properties of a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) id: ProcessId,
     pub(crate) name: Arc<str>,
     pub(crate) timings: Timings,
-    /// What is kept on disk, if anything.
+    /// The record found on disk; `None` without a data directory.
     pub(crate) record: Option<Record>,
-    /// How many addresses the founders have.
+    /// The number of founders' addresses.
     pub(crate) seeds: usize,
-    /// Which of them is ours, if that is known before anyone answers there.
+    /// The index of this node's own address among them, if it is known before any peer answers.
     pub(crate) own: Option<usize>,
-    /// How many founders there are, if not one at each address.
+    /// The number of founders, if it is given; otherwise one founder per address.
     pub(crate) founders: Option<usize>,
     /// Whether to found a group of one, for others to join.
     pub(crate) alone: bool,
     pub(crate) rng_seed: u64,
-    /// The calendar, for generations without memory.
+    /// The calendar time in seconds: the generation of a group whose members have no data directory.
     pub(crate) calendar: u32,
-    /// What serves exclusive locks.
-    pub(crate) mutex: Mutex,
-    /// How many turns those here have in a row before others are listened to.
-    pub(crate) turns: u32,
-    /// Whether those who hold something outlive the node, by a lease at most.
-    pub(crate) lingers: bool,
+    /// The algorithm that serves exclusive locks.
+    pub(crate) lock_algorithm: LockAlgorithm,
+    /// How many times in a row local sessions get locks before the network is read.
+    pub(crate) local_turns: u32,
+    /// Whether holders may outlive this process, by one lease at most.
+    pub(crate) holders_outlive: bool,
 }
 
-/// What the node wants of its host, in this order.
+/// An action for the host of the core. The host performs outputs in order.
 #[derive(Debug)]
 pub(crate) enum Output {
     Send {
         to: ProcessId,
         frame: Frame,
     },
-    /// Before anything that follows.
+    /// Write the record to disk before performing any later output.
     Save(Record),
-    /// When there is room: nothing depends on it.
+    /// Write the record when the disk allows it; no other output waits for it.
     Note(Record),
 }
 
 pub(crate) struct Core {
     me: ProcessId,
     config: Config,
-    /// Everyone we know, ourselves included.
+    /// All known processes, this one included.
     known: Group,
-    below: Below,
+    group: GroupProcess,
     timers: Vec<(Timer, Duration)>,
     rng: Rng,
     record: Record,
     table: Table,
-    /// Whether the table is the group's.
+    /// Whether `table` holds the group's state.
     has_table: bool,
-    /// Whether we took part in the last view that we know of.
+    /// Whether this node was a member of the last view it knows.
     was_member: bool,
-    pending: outgoing::Pending,
+    outgoing: outgoing::OutgoingOps,
     in_flight: usize,
-    /// How many messages of this view the table has taken in.
+    /// The number of messages of this view that the table has applied.
     applied: u64,
-    desk: desk::Desk,
+    claims: local_claims::LocalClaims,
     lifted: lifted::Lifted,
-    circles: circles::Circles,
-    meetings: meetings::Meetings,
-    observers: Vec<report::Observing>,
+    app_groups: app_groups::AppGroups,
+    barriers: local_barriers::LocalBarriers,
+    observers: Vec<report::LeaderObserver>,
     sessions: BTreeMap<u32, Arc<str>>,
     last_session: u32,
     lease: Lease,
-    /// When which silent member must know that it is out.
-    thaws: BTreeMap<Member, Duration>,
+    /// For each excluded member: when its lease has expired by its own clock. Kept by the leader.
+    lease_expiries: BTreeMap<Member, Duration>,
     peers: BTreeMap<ProcessId, Peer>,
     forming: Forming,
     promises: founding::Promises,
-    /// Until then someone may go on with what it was granted in an earlier life of ours.
-    wary_until: Duration,
-    /// Since when our view could go on only with members that are not there.
-    hopeless: Option<Duration>,
-    /// When we found a group of one, if nobody is in one by then.
-    alone_at: Option<Duration>,
-    /// Whether something that must be on disk is not.
+    /// Until this time, holders of an earlier incarnation of this process may still act on their grants.
+    earlier_grants_until: Duration,
+    /// Since when the view can continue only with members that are not connected.
+    stalled_since: Option<Duration>,
+    /// When to found a group of one, unless a group to join appears before.
+    found_alone_at: Option<Duration>,
+    /// Whether an `Output::Save` has not reached the disk yet.
     unsaved: bool,
     blocked: bool,
     leaving: bool,
-    /// When we leave without the consent of others.
+    /// When to leave without the consent of the other members.
     leave_by: Option<Duration>,
-    /// Whether we left for good.
+    /// Whether this node has left for good.
     left: bool,
-    pulse: pulse::Pulse,
+    heartbeat: heartbeat::HeartbeatSchedule,
     events: broadcast::Sender<Event>,
     refusals: refusals::Refusals,
-    waits: hurry::Waits,
-    /// What passed.
-    pub(crate) flight: Flight,
+    flush_state: flush::FlushState,
+    /// The last messages sent and received, for `Node::messages`.
+    pub(crate) flight: FlightRecorder,
     out: Vec<Output>,
-    /// Empty between steps: kept for the room they have.
-    told: VecDeque<Indication<Batch>>,
+    /// Empty between steps; kept to reuse its memory.
+    indications: VecDeque<Indication<Batch>>,
     outcomes: Vec<Outcome>,
-    streak: Arc<Streak>,
+    grant_budget: Arc<LocalGrantBudget>,
     now: Duration,
 }
 
@@ -157,73 +159,76 @@ impl Core {
         let mut core = Self {
             me,
             known: Group::new(vec![me]).expect("one member is a group"),
-            below: outside(me, &config),
+            group: outside(me, &config),
             timers: Vec::new(),
             rng: Rng::new(config.rng_seed),
             record: config.record.clone().unwrap_or_default(),
             table: Table::default(),
             has_table: false,
             was_member: false,
-            pending: outgoing::Pending::default(),
+            outgoing: outgoing::OutgoingOps::default(),
             in_flight: 0,
             applied: 0,
-            desk: desk::Desk::default(),
-            lifted: lifted::Lifted::new(me, config.mutex),
-            circles: circles::Circles::default(),
-            meetings: meetings::Meetings::default(),
+            claims: local_claims::LocalClaims::default(),
+            lifted: lifted::Lifted::new(me, config.lock_algorithm),
+            app_groups: app_groups::AppGroups::default(),
+            barriers: local_barriers::LocalBarriers::default(),
             observers: Vec::new(),
             sessions: BTreeMap::from([(0, "".into())]),
             last_session: 0,
             lease: Lease::default(),
-            thaws: BTreeMap::new(),
+            lease_expiries: BTreeMap::new(),
             peers: BTreeMap::new(),
             forming: Forming::new(config.seeds),
             promises: founding::Promises::default(),
-            wary_until: now,
-            hopeless: None,
-            alone_at: None,
+            earlier_grants_until: now,
+            stalled_since: None,
+            found_alone_at: None,
             unsaved: false,
             blocked: false,
             leaving: false,
             leave_by: None,
             left: false,
-            pulse: pulse::Pulse::new(&config.timings, now),
+            heartbeat: heartbeat::HeartbeatSchedule::new(&config.timings, now),
             events: broadcast::Sender::new(EVENTS),
             refusals: refusals::Refusals::default(),
-            waits: hurry::Waits::default(),
-            flight: Flight::default(),
+            flush_state: flush::FlushState::default(),
+            flight: FlightRecorder::default(),
             out: Vec::new(),
-            told: VecDeque::new(),
+            indications: VecDeque::new(),
             outcomes: Vec::new(),
-            streak: Arc::new(Streak::new(config.turns)),
+            grant_budget: Arc::new(LocalGrantBudget::new(config.local_turns)),
             now,
             config,
         };
-        if core.config.lingers && core.config.record.as_ref().is_none_or(|r| r.incarnation > 0) {
-            core.wary_until = now + core.config.timings.thaw_after();
+        if core.config.holders_outlive
+            && core.config.record.as_ref().is_none_or(|r| r.incarnation > 0)
+        {
+            core.earlier_grants_until = now + core.config.timings.lease_expiry();
         }
         if core.config.alone {
-            // Those of the last view may be in one: they get a while to say so.
+            // Members of the last view may still be in a group: wait until they can report it.
             let others = core.record.members.iter().any(|(id, _)| *id != me.0);
             let patience = if others { core.config.timings.silence } else { Duration::ZERO };
-            core.alone_at = Some(core.wary_until.max(now + patience));
+            core.found_alone_at = Some(core.earlier_grants_until.max(now + patience));
         }
-        core.be_born();
+        core.begin_incarnation();
         core.tick(now);
         core
     }
 
-    /// A new life, in no view.
-    fn be_born(&mut self) {
+    /// Begins a new incarnation, outside any view.
+    fn begin_incarnation(&mut self) {
         self.timers.clear();
-        self.below = outside(self.me, &self.config);
+        self.group = outside(self.me, &self.config);
         let Record { incarnation, generation, .. } = self.record;
-        // Who remembers nothing gets a number that its old lives have not had.
+        // Without a record of earlier incarnations, virtual synchrony draws an incarnation number they have
+        // not had.
         let saved = (incarnation > 0).then_some(Life { incarnation, generation });
-        self.step(|below, ctx| below.on_recover(saved, ctx));
+        self.step(|group, ctx| group.on_recover(saved, ctx));
     }
 
-    /// What is to be done now, in order. What comes next is collected in `room`, which is empty.
+    /// Takes the pending outputs, in order. `room` is an empty vector that collects the next ones.
     pub(crate) fn take_outputs(&mut self, room: Vec<Output>) -> Vec<Output> {
         std::mem::replace(&mut self.out, room)
     }
@@ -232,8 +237,8 @@ impl Core {
         !self.out.is_empty()
     }
 
-    pub(crate) fn streak(&self) -> Arc<Streak> {
-        self.streak.clone()
+    pub(crate) fn grant_budget(&self) -> Arc<LocalGrantBudget> {
+        self.grant_budget.clone()
     }
 
     pub(crate) fn me(&self) -> ProcessId {
@@ -244,93 +249,94 @@ impl Core {
         self.events.subscribe()
     }
 
-    /// Whether we take part: with a vote, and with the table.
+    /// Whether this node is a member: it has a vote in the view, and the table.
     pub(crate) fn is_member(&self) -> bool {
-        self.is_inside() && self.has_table && self.below.view().has_member(self.me)
+        self.is_inside() && self.has_table && self.group.view().has_member(self.me)
     }
 
     fn is_inside(&self) -> bool {
-        self.below.membership() == Membership::Inside
+        self.group.standing() == InGroup::Inside
     }
 
-    /// Our present life in the present view.
-    fn myself(&self) -> Member {
-        let unborn = Member { id: self.me, incarnation: self.record.incarnation };
-        self.below.view().find(self.me).unwrap_or(unborn)
+    /// This node as a member of the present view: its id and incarnation.
+    fn own_member(&self) -> Member {
+        let outside_any_view = Member { id: self.me, incarnation: self.record.incarnation };
+        self.group.view().find(self.me).unwrap_or(outside_any_view)
     }
 
     fn is_leader(&self) -> bool {
-        self.is_inside() && self.below.view().leader() == Some(self.me)
+        self.is_inside() && self.group.view().leader() == Some(self.me)
     }
 
-    /// The same, at this time: whatever happens next, nothing is believed that has run out.
+    /// Sets the time. Must precede any other call, so that an expired lease is not taken for a valid one.
     pub(crate) fn at(&mut self, now: Duration) -> &mut Self {
         self.now = self.now.max(now);
         self
     }
 
-    /// Time has passed.
+    /// Runs everything that is due at `now`.
     pub(crate) fn tick(&mut self, now: Duration) {
         self.now = self.now.max(now);
         while let Some(at) = self.timers.iter().position(|(_, due)| *due <= self.now) {
             let (timer, due) = self.timers.swap_remove(at);
             if timer == Timer::Heartbeat {
-                self.make_up_for(due);
-                // The group's signs of life and ours leave together, from now on at the same times.
-                self.pulse.next = self.now;
+                self.count_missed_heartbeat(due);
+                // Send pings with the heartbeats of virtual synchrony, now and from now on.
+                self.heartbeat.next = self.now;
             }
-            self.step(|below, ctx| below.on_timer(timer, ctx));
+            self.step(|group, ctx| group.on_timer(timer, ctx));
         }
-        if self.now >= self.pulse.next {
-            self.beat();
+        if self.now >= self.heartbeat.next {
+            self.send_heartbeat();
         }
         if self.leave_by.is_some_and(|due| due <= self.now) {
-            return self.die();
+            return self.terminate();
         }
-        self.expire_wishes();
-        self.expire_taken();
-        self.found_alone_in_time();
+        self.expire_requests();
+        self.expire_revoked();
+        self.found_alone_if_due();
         self.check_lease();
-        self.thaw_due();
-        self.thaw_inside();
+        self.expire_leases();
+        self.lift_fences();
         self.pump_all();
     }
 
-    /// When something happens by itself.
+    /// When `tick` has to be called next, if nothing else happens.
     pub(crate) fn next_due(&self) -> Duration {
         let patience = self.patience();
-        let mut due = self.pulse.next + patience;
+        let mut due = self.heartbeat.next + patience;
         for (timer, at) in &self.timers {
             let at = if *timer == Timer::Heartbeat { *at + patience } else { *at };
             due = due.min(at);
         }
         let mut or = |other: Option<Duration>| due = other.map_or(due, |other| due.min(other));
-        or(self.desk.has_holds().then(|| self.lease.runs_out()).flatten());
-        or(self.thaws.values().min().copied());
-        or(self.desk.first_deadline());
-        or(self.desk.first_taken());
-        or(self.lifted.first_thaw());
-        or(self.alone_at);
+        or(self.claims.has_grants().then(|| self.lease.runs_out()).flatten());
+        or(self.lease_expiries.values().min().copied());
+        or(self.claims.first_deadline());
+        or(self.claims.first_revoked_due());
+        or(self.lifted.first_fence_end());
+        or(self.found_alone_at);
         or(self.leave_by);
         due
     }
 
-    /// What is kept on disk.
+    /// The record, as it is on disk or about to be saved.
     pub(crate) fn record(&self) -> Record {
         self.record.clone()
     }
 
-    /// The process is gone. Its handles learn that there is nothing behind them any more.
-    pub(crate) fn die(&mut self) {
+    /// Ends the node as a crash would: without releasing anything, and with an error for every waiting
+    /// request.
+    pub(crate) fn terminate(&mut self) {
         self.leaving = true;
         self.timers.clear();
-        self.below = outside(self.me, &self.config);
-        self.forget(Loss::Left);
+        self.group = outside(self.me, &self.config);
+        self.go_outside(Loss::Left);
         self.end();
         self.out.clear();
     }
 
-    /// Nothing will happen here any more: whoever waits for something learns that.
+    /// Ends all waiting requests, observers and event streams; the node does nothing afterwards.
     fn end(&mut self) {
         self.left = true;
         self.leave_by = None;
@@ -339,76 +345,78 @@ impl Core {
         self.events = broadcast::Sender::new(1);
     }
 
-    /// Nothing that someone here waits for will be granted any more.
+    /// Fails every waiting request, barrier, subscription and revocation.
     fn fail_waiting(&mut self) {
-        self.fail_wishes();
-        self.meetings.end();
-        self.circles.close();
+        self.fail_requests();
+        self.barriers.end();
+        self.app_groups.close();
         self.end_revocations();
     }
 
-    /// A frame of another member arrives, and what it brings about leaves.
+    /// Handles a frame of another member, and sends the operations that result.
     pub(crate) fn on_frame_and_pump(&mut self, from: ProcessId, frame: Frame, now: Duration) {
         self.on_frame(from, frame, now);
         self.pump();
     }
 
-    /// A frame of another member arrives.
+    /// Handles a frame of another member.
     pub(crate) fn on_frame(&mut self, from: ProcessId, frame: Frame, now: Duration) {
         self.now = self.now.max(now);
-        self.streak.heard();
+        self.grant_budget.reset();
         match frame {
-            Frame::Group(message) if self.is_too_much(&message) => {}
+            Frame::Group(message) if self.exceeds_buffer(&message) => {}
             Frame::Group(Message::Join { .. }) if self.is_superseded_by(from) => {
-                self.give_up_hope()
+                self.dissolve_if_stalled()
             }
             Frame::Group(message) => {
-                self.step(|below, ctx| below.on_message(from, message, ctx));
+                self.step(|group, ctx| group.on_message(from, message, ctx));
             }
-            Frame::Ping { view, stamp, said } => self.on_ping(from, view, stamp, said),
+            Frame::Ping { view, stamp, lifted_sent } => {
+                self.on_ping(from, view, stamp, lifted_sent);
+            }
             Frame::Pong { view, stamp } => self.on_pong(from, view, stamp),
-            Frame::Standing(standing) => self.on_standing(from, standing),
+            Frame::PeerStatus(peer_status) => self.on_peer_status(from, peer_status),
             Frame::Found(view) => self.on_found(&view),
-            Frame::Founding(said) => self.on_founding(from, said),
-            Frame::Inside(inside) => self.on_inside(from, inside),
-            // The network's own.
+            Frame::Founding(message) => self.on_founding(from, message),
+            Frame::Lifted(inside) => self.on_lifted_frame(from, inside),
+            // Handled by the network layer.
             Frame::Peers(_) => {}
         }
     }
 
-    /// Lets the group below take a step, and draws our conclusions until there are none.
-    fn step(&mut self, step: impl FnOnce(&mut Below, &mut Context<'_, Below>)) {
-        let mut told = std::mem::take(&mut self.told);
-        self.below_step(&mut told, step);
-        while let Some(indication) = told.pop_front() {
-            if let Some(wish) = self.conclude(indication) {
-                self.below_step(&mut told, |below, ctx| below.on_request(wish, ctx));
+    /// Runs one step of virtual synchrony, then handles its indications until none is left.
+    fn step(&mut self, step: impl FnOnce(&mut GroupProcess, &mut Context<'_, GroupProcess>)) {
+        let mut indications = std::mem::take(&mut self.indications);
+        self.step_group(&mut indications, step);
+        while let Some(indication) = indications.pop_front() {
+            if let Some(wish) = self.on_indication(indication) {
+                self.step_group(&mut indications, |group, ctx| group.on_request(wish, ctx));
             }
         }
-        self.told = told;
-        self.tell_early();
+        self.indications = indications;
+        self.deliver_ordered();
     }
 
-    fn below_step(
+    fn step_group(
         &mut self,
-        told: &mut VecDeque<Indication<Batch>>,
-        step: impl FnOnce(&mut Below, &mut Context<'_, Below>),
+        indications: &mut VecDeque<Indication<Batch>>,
+        step: impl FnOnce(&mut GroupProcess, &mut Context<'_, GroupProcess>),
     ) {
-        let mut stage = Stage {
+        let mut host = GroupHost {
             out: &mut self.out,
             timers: &mut self.timers,
             rng: &mut self.rng,
-            told,
+            indications,
             record: &mut self.record,
             unsaved: &mut self.unsaved,
             now: self.now,
         };
-        step(&mut self.below, &mut Context::new(self.me, &self.known, &mut stage));
+        step(&mut self.group, &mut Context::new(self.me, &self.known, &mut host));
     }
 
-    /// What the group told us; what we answer.
-    fn conclude(&mut self, told: Indication<Batch>) -> Option<Request<Batch>> {
-        match told {
+    /// Handles one indication of virtual synchrony; may return a request to it.
+    fn on_indication(&mut self, indications: Indication<Batch>) -> Option<Request<Batch>> {
+        match indications {
             Indication::Delivered { sender, command, position, .. } => {
                 self.applied = position + 1;
                 if sender == self.me {
@@ -416,7 +424,7 @@ impl Core {
                 }
                 let mut outcomes = std::mem::take(&mut self.outcomes);
                 command.ops.iter().for_each(|op| self.table.apply(op, &mut outcomes));
-                self.react(&mut outcomes);
+                self.on_outcomes(&mut outcomes);
                 self.outcomes = outcomes;
             }
             Indication::Installed { view, left, summaries } => {
@@ -425,28 +433,28 @@ impl Core {
             Indication::StateWanted => return Some(Request::State(self.table.parts())),
             Indication::State { parts, .. } => {
                 self.table = Table::default();
-                self.table.set_view(self.below.view().id);
+                self.table.set_view(self.group.view().id);
                 let ops = parts.iter().flat_map(|part| part.ops.iter());
                 ops.for_each(|op| self.table.apply(op, &mut Vec::new()));
                 self.has_table = true;
                 self.refresh_observers();
             }
             Indication::Excluded => {
-                self.tell(Event::Excluded);
-                self.forget(Loss::Excluded);
+                self.publish(Event::Excluded);
+                self.go_outside(Loss::Excluded);
                 self.end_if_leaving();
             }
             Indication::Left => {
-                self.tell(Event::Left);
-                self.forget(Loss::Left);
+                self.publish(Event::Left);
+                self.go_outside(Loss::Left);
                 self.end_if_leaving();
             }
             Indication::Blocked => {
                 self.blocked = true;
-                self.tell(Event::Blocked);
+                self.publish(Event::Blocked);
             }
             Indication::Refused(_) => self.in_flight = self.in_flight.saturating_sub(1),
-            Indication::Wedged if self.config.mutex != Mutex::Table => {
+            Indication::Wedged if self.config.lock_algorithm != LockAlgorithm::Table => {
                 return Some(Request::Freeze(self.summary_of_locks()));
             }
             Indication::Sent { .. } | Indication::Wedged => {}
@@ -454,103 +462,111 @@ impl Core {
         None
     }
 
-    fn on_view(&mut self, view: View, left: &ProcessSet, said: Vec<(Member, Batch)>) {
+    fn on_view(&mut self, view: View, left: &ProcessSet, summaries: Vec<(Member, Batch)>) {
         (self.blocked, self.applied) = (false, 0);
-        self.circles.begin_view();
-        self.waits = hurry::Waits::default();
+        self.app_groups.begin_view();
+        self.flush_state = flush::FlushState::default();
         self.promises.clear();
         self.refusals.on_view();
-        self.hopeless = None;
+        self.stalled_since = None;
         self.remember(&view);
         if self.has_table {
             let mut outcomes = Vec::new();
             self.table.install(view.id, &view.members, left, &mut outcomes);
-            self.tell_view(&view);
-            self.react(&mut outcomes);
+            self.publish_view(&view);
+            self.on_outcomes(&mut outcomes);
         } else {
             self.table.set_view(view.id);
-            self.tell_view(&view);
+            self.publish_view(&view);
         }
         self.lease.on_view(&view, self.me, self.now + self.config.timings.held_for());
-        // Who begins to lead gives everyone their full time again; who goes on leading has its clocks.
-        let frozen = if self.is_leader() { self.table.frozen() } else { Vec::new() };
-        self.thaws.retain(|member, _| frozen.contains(member));
-        let due = self.now + self.config.timings.thaw_after();
-        frozen.into_iter().for_each(|member| _ = self.thaws.entry(member).or_insert(due));
-        if self.config.mutex != Mutex::Table {
-            self.install_locks(&view, left, said);
+        // A new leader does not know when earlier leases ended, so it waits a full lease for each. A leader
+        // that stays in office keeps its deadlines.
+        let fenced = if self.is_leader() { self.table.fenced() } else { Vec::new() };
+        self.lease_expiries.retain(|member, _| fenced.contains(member));
+        let due = self.now + self.config.timings.lease_expiry();
+        fenced.into_iter().for_each(|member| _ = self.lease_expiries.entry(member).or_insert(due));
+        if self.config.lock_algorithm != LockAlgorithm::Table {
+            self.install_locks(&view, left, summaries);
         }
         self.ping();
         if self.is_member() && !std::mem::replace(&mut self.was_member, true) {
-            self.ask_anew();
-            self.enter_anew();
-            self.arrive_anew();
+            self.resubmit_requests();
+            self.reenter_groups();
+            self.rearrive();
         }
         self.announce();
     }
 
-    /// We are outside: nothing here is ours any more.
-    fn forget(&mut self, why: Loss) {
+    /// This node is in no view any more: drops the group's state, and all local grants are lost.
+    fn go_outside(&mut self, why: Loss) {
         self.table = Table::default();
         (self.has_table, self.was_member, self.blocked) = (false, false, false);
-        self.pending.clear();
+        self.outgoing.clear();
         self.in_flight = 0;
-        self.thaws.clear();
+        self.lease_expiries.clear();
         self.lease.end();
-        self.wary_until = self.wary_until.max(self.now + self.config.timings.thaw_after());
-        self.lose_everything(why);
-        self.desk.forget_others();
+        self.earlier_grants_until =
+            self.earlier_grants_until.max(self.now + self.config.timings.lease_expiry());
+        self.lose_all_grants(why);
+        self.claims.forget_others();
         self.lifted.clear();
-        self.circles.end();
-        self.meetings.fail();
+        self.app_groups.end();
+        self.barriers.fail();
         self.end_revocations();
         self.clear_observers();
         self.announce();
     }
 
-    /// What became of operations, as far as we or our sessions are concerned.
-    fn react(&mut self, outcomes: &mut Vec<Outcome>) {
+    /// Handles those outcomes of operations that concern this node or its sessions.
+    fn on_outcomes(&mut self, outcomes: &mut Vec<Outcome>) {
         for outcome in outcomes.drain(..) {
             match outcome {
                 Outcome::Granted { claim, key, token } => self.on_granted(claim, key, token),
                 Outcome::Refused { claim, key, why } => self.on_refused(claim, &key, why),
-                Outcome::Taken { claim, key, .. } => self.on_taken(claim, &key),
-                Outcome::Wanted { key } => self.decide(&key),
+                Outcome::GrantRevoked { claim, key, .. } => self.on_grant_revoked(claim, &key),
+                Outcome::Contended { key } => self.serve_queue(&key),
                 Outcome::Changed { key } => self.on_changed(&key),
-                Outcome::Revoked { claim, held } => self.on_revoked(claim, held),
+                Outcome::RevokeDone { claim, held } => self.on_revoke_done(claim, held),
                 Outcome::Opened { claims } => self.on_opened(&claims),
                 Outcome::Mismatch { claim, of } => self.on_mismatch(claim, of),
-                Outcome::Circle { group, places } => self.on_circle(&group, &places),
-                Outcome::Said { group, from, payload } => self.on_said(&group, from, &payload),
-                Outcome::Ask { group, donor, to } => self.on_ask(&group, donor, to),
-                Outcome::Given { group, to, payload } => self.on_given(&group, to, &payload),
-                Outcome::Frozen { member } => {
+                Outcome::AppView { group, members } => self.on_app_view(&group, &members),
+                Outcome::AppMessage { group, from, payload } => {
+                    self.on_app_message(&group, from, &payload)
+                }
+                Outcome::StateRequested { group, donor, to } => {
+                    self.on_state_requested(&group, donor, to)
+                }
+                Outcome::StateGiven { group, to, payload } => {
+                    self.on_state_given(&group, to, &payload)
+                }
+                Outcome::Fenced { member } => {
                     if self.is_leader() {
-                        let due = self.now + self.config.timings.thaw_after();
-                        self.thaws.entry(member).or_insert(due);
+                        let due = self.now + self.config.timings.lease_expiry();
+                        self.lease_expiries.entry(member).or_insert(due);
                     }
                 }
             }
         }
     }
 
-    /// Leaves the group, in order; alone, if nobody confirms it for as long as others wait for us.
+    /// Leaves the group in order. If no member confirms within a lease, leaves anyway.
     pub(crate) fn leave(&mut self, now: Duration) {
         self.now = self.now.max(now);
         if std::mem::replace(&mut self.leaving, true) {
             return;
         }
         if self.is_inside() {
-            self.lose_everything(Loss::Left);
+            self.lose_all_grants(Loss::Left);
             self.pump_all();
             self.fail_waiting();
-            let view = self.below.view();
+            let view = self.group.view();
             if view.members.len() == 1 && view.observers.is_empty() && self.is_member() {
-                // Nobody is there to go on without us.
+                // No other member is there to confirm.
                 return self.end();
             }
-            self.leave_by = Some(self.now + self.config.timings.thaw_after());
-            self.step(|below, ctx| below.on_request(Request::Leave, ctx));
+            self.leave_by = Some(self.now + self.config.timings.lease_expiry());
+            self.step(|group, ctx| group.on_request(Request::Leave, ctx));
         } else {
             self.end();
         }
@@ -566,8 +582,8 @@ impl Core {
         self.left
     }
 
-    fn tell(&self, event: Event) {
-        // Nobody may be listening.
+    fn publish(&self, event: Event) {
+        // An error means that there is no receiver.
         let _ = self.events.send(event);
     }
 
@@ -576,16 +592,16 @@ impl Core {
     }
 }
 
-/// A process of the group that is in no view yet.
-fn outside(me: ProcessId, config: &Config) -> Below {
+/// A virtual synchrony process outside any view.
+fn outside(me: ProcessId, config: &Config) -> GroupProcess {
     let mut setup = setup(me, &config.timings);
     setup.chosen.insert("joiners", me.0.to_string());
-    summing_up(Below::build(me, &setup), config)
+    summing_up(GroupProcess::build(me, &setup), config)
 }
 
-/// The same, asking what we have to say of our locks when a view ends, if we have anything.
-fn summing_up(below: Below, config: &Config) -> Below {
-    if config.mutex == Mutex::Table { below } else { below.summarised() }
+/// With a lifted algorithm, the process also asks for a summary of the locks when a view ends.
+fn summing_up(group: GroupProcess, config: &Config) -> GroupProcess {
+    if config.lock_algorithm == LockAlgorithm::Table { group } else { group.summarised() }
 }
 
 fn setup(me: ProcessId, timings: &Timings) -> Setup {
@@ -600,4 +616,4 @@ fn setup(me: ProcessId, timings: &Timings) -> Setup {
 }
 
 #[cfg(test)]
-mod storms;
+mod stress;

@@ -1,81 +1,81 @@
-//! What can go wrong, and what it leaves behind.
+//! Errors.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why something was not done. Nothing is held after an error unless it says so.
+/// Why a request failed. After an error, nothing is held unless the error says so.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Someone else holds it, and we were not to wait.
+    /// The lock is taken, and the request does not wait.
     #[error("{0} is taken")]
     Busy(String),
-    /// It was not granted in time.
+    /// The request was not granted in time.
     #[error("{0} was not granted in time")]
     TimedOut(String),
-    /// What we had is ours no more.
+    /// The grant, membership or answer is lost.
     #[error("{0} is lost")]
     Lost(String),
     /// The session was closed.
     #[error("the session is closed")]
     Closed,
-    /// The node has left, or is being shut down.
+    /// The node has left, or is shutting down.
     #[error("the node has left its group")]
     Left,
-    /// A semaphore has one number of permits.
+    /// A semaphore has a fixed number of permits.
     #[error("{name} has {of} permits, not {asked}")]
     Permits {
-        /// Which.
+        /// The semaphore.
         name: String,
-        /// How many it has.
+        /// Its number of permits.
         of: u32,
-        /// How many we thought.
+        /// The number in the request.
         asked: u32,
     },
-    /// A barrier is for one number of parties.
-    #[error("{name} is a barrier for {of}, not {asked}")]
+    /// A barrier has a fixed number of parties.
+    #[error("{name} is a barrier for {of} parties, not {asked}")]
     Parties {
-        /// Which.
+        /// The barrier.
         name: String,
-        /// For how many it is.
+        /// Its number of parties.
         of: u32,
-        /// For how many we thought.
+        /// The number in the request.
         asked: u32,
     },
-    /// An algorithm serves the locks of this group, and it knows exclusive ones only.
+    /// The group's lock algorithm serves exclusive locks only.
     #[error(
-        "{name}: {mutex} serves exclusive locks only; shared ones need a group with mutex table"
+        "{name}: {algorithm} serves exclusive locks only; shared ones need a group with mutex table"
     )]
     OnlyExclusive {
-        /// Which lock.
+        /// The lock.
         name: String,
         /// The algorithm.
-        mutex: crate::Mutex,
+        algorithm: crate::LockAlgorithm,
     },
-    /// Nobody holds that, or not with that token.
+    /// Nobody holds it, or not with this token.
     #[error("{0}: nobody holds it, or not with this token")]
     NotHeld(String),
-    /// This cannot be a name.
-    #[error("{0:?} is no name: 1 to 255 bytes, no control characters")]
+    /// The name is invalid.
+    #[error("{0:?} is not a valid name: 1 to 255 bytes, without control characters")]
     BadName(String),
     /// A message is too long.
-    #[error("{bytes} bytes are too many: {limit} at most")]
+    #[error("the message has {bytes} bytes: {limit} at most")]
     TooLong {
-        /// What it has.
+        /// Its length.
         bytes: usize,
-        /// What it may have.
+        /// The longest allowed.
         limit: usize,
     },
-    /// The builder was told things that do not go together.
+    /// The configuration is invalid or contradicts itself.
     #[error("{0}")]
     Config(String),
-    /// There is no group we may enter yet; what would help.
+    /// There is no group to use yet; the text tells what is missing.
     #[error("no group yet: {0}")]
     NoGroup(String),
-    /// The data directory.
+    /// The data directory failed.
     #[error("{path}: {error}", path = .0.display(), error = .1)]
     Store(PathBuf, #[source] io::Error),
-    /// The network.
+    /// The network failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

@@ -1,8 +1,7 @@
-//! At the resource: no holder of the past gets through.
+//! Fencing: resources that refuse former holders.
 //!
-//! A lock tells its holder that it may; only the resource can tell it that it may *not any more*.
-//! Give the resource the [`Token`] with every write, and let it refuse what is lower than the highest
-//! it has seen:
+//! A lock service can tell a process that it holds a lock, but only the resource can stop a process that no
+//! longer does. Pass the [`Token`] with every write; the resource refuses tokens lower than the highest it has seen:
 //!
 //! ```
 //! use konklave::{FenceGate, Token};
@@ -11,8 +10,8 @@
 //! let (old, new) = (Token::from_u128(7), Token::from_u128(8));
 //! assert!(gate.admit(old).is_ok());
 //! assert!(gate.admit(new).is_ok());
-//! assert!(gate.admit(new).is_ok(), "the same holder may come again");
-//! assert!(gate.admit(old).is_err(), "a holder of the past may not");
+//! assert!(gate.admit(new).is_ok(), "the same holder may write again");
+//! assert!(gate.admit(old).is_err(), "a former holder may not");
 //! ```
 
 #[cfg(feature = "tower")]
@@ -26,14 +25,14 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::token::Token;
 
-/// The header that carries a token to a service over HTTP.
+/// The HTTP header that carries a token.
 pub const HEADER: &str = "Konklave-Token";
 
-/// One statement for a database: it takes effect only if no later holder was there before, also if that
-/// one's transaction was not yet over. The table needs a column for it: in SQLite
-/// `fence TEXT NOT NULL DEFAULT ''`, in PostgreSQL [`COLUMN`]. The token is bound as
-/// [`Token::to_hex`], which sorts like the token. No row changed: the lock is lost. (In a PostgreSQL
-/// transaction that is `REPEATABLE READ` or stricter, who waited for a later holder gets an error instead.)
+/// An SQL statement with a fence: it has no effect if a later holder has written before, even in a transaction
+/// that was still open. The table needs a column: in SQLite `fence TEXT NOT NULL DEFAULT ''`, in PostgreSQL
+/// [`COLUMN`]. Bind the token as [`Token::to_hex`], which sorts like the token. If no row changed, the lock is
+/// lost. (In PostgreSQL with `REPEATABLE READ` or stricter, a statement that waited for a later holder fails
+/// instead.)
 ///
 /// ```sql
 /// UPDATE account SET balance = :balance, fence = :token WHERE id = :id AND fence <= :token
@@ -41,28 +40,28 @@ pub const HEADER: &str = "Konklave-Token";
 pub const SQL: &str =
     "UPDATE account SET balance = :balance, fence = :token WHERE id = :id AND fence <= :token";
 
-/// The column of [`SQL`] in PostgreSQL. Its collation matters: text in a database of people's language is
-/// sorted as they do, and Danish has `aa` after `b`. SQLite compares bytes as it is.
+/// The column of [`SQL`] in PostgreSQL. Its collation matters: a language's collation sorts differently (in
+/// Danish, `aa` comes after `b`). SQLite compares bytes anyway.
 pub const COLUMN: &str = "fence TEXT COLLATE \"C\" NOT NULL DEFAULT ''";
 
-/// Someone came too late.
+/// The token is older than one seen before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("token {token} is of the past: {highest} was here")]
+#[error("token {token} is stale: {highest} has been seen")]
 pub struct Stale {
-    /// What it showed.
+    /// The token.
     pub token: Token,
-    /// What has been seen.
+    /// The highest token seen.
     pub highest: Token,
 }
 
-/// Remembers the highest token, and lets nobody through who has a lower one.
+/// Remembers the highest token, and refuses lower ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FenceGate {
     highest: Token,
 }
 
 impl FenceGate {
-    /// One that has seen `highest`.
+    /// A gate that has seen `highest`.
     pub fn new(highest: Token) -> Self {
         Self { highest }
     }
@@ -72,8 +71,8 @@ impl FenceGate {
         self.highest
     }
 
-    /// Lets in who has `token`; whoever has a lower one will not be let in from now on. For what one may hold at
-    /// a time: of those who share a lock, or have permits of one semaphore, only the latest would be let in.
+    /// Admits `token` unless it has seen a higher one; refuses lower ones from now on. Only for exclusive
+    /// grants: of several shared holders, or holders of permits, it admits only the latest.
     pub fn admit(&mut self, token: Token) -> Result<(), Stale> {
         if token < self.highest {
             return Err(Stale { token, highest: self.highest });
@@ -82,8 +81,8 @@ impl FenceGate {
         Ok(())
     }
 
-    /// The same for the value of a [`HEADER`] (a `tower` layer does it with the feature `tower`): a service answers 409 to the first kind of error, and
-    /// 400 to the second.
+    /// The same for the value of a [`HEADER`]: a service answers a stale token with 409, and a missing or
+    /// malformed one with 400. (Feature `tower` has a layer that does it.)
     pub fn admit_header(&mut self, value: Option<&str>) -> Result<Token, HeaderError> {
         let value = value.ok_or(HeaderError::Missing)?;
         let token: Token = value.trim().parse().map_err(|_| HeaderError::Malformed)?;
@@ -96,19 +95,19 @@ impl FenceGate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// Its sender held the lock in the past.
+    /// The sender's lock has a newer holder.
     #[error(transparent)]
     Stale(#[from] Stale),
-    /// It has no token.
-    #[error("no {HEADER}")]
+    /// The request has no token.
+    #[error("the header {HEADER} is missing")]
     Missing,
-    /// What it has is no token.
-    #[error("{HEADER} is no token")]
+    /// The header's value is not a token.
+    #[error("{HEADER} is not a token")]
     Malformed,
 }
 
 impl HeaderError {
-    /// The status a service answers with.
+    /// The HTTP status to answer with.
     pub fn status(&self) -> u16 {
         match self {
             Self::Stale(_) => 409,
@@ -117,24 +116,22 @@ impl HeaderError {
     }
 }
 
-/// A file that only the latest holder can replace. The highest token lies beside it, in
-/// `NAME.fence`; every writer, on one machine or on a shared disk with working `flock`, must go
-/// through here.
+/// A file that only the latest holder can replace. The highest token lies beside it, in `NAME.fence`. All
+/// writers must use this type, on one machine or on a shared disk with working `flock`.
 #[derive(Clone, Debug)]
 pub struct FencedFile {
     path: PathBuf,
 }
 
 impl FencedFile {
-    /// The file at `path`, which need not exist. Of a symbolic link, the file that it leads to: it is
-    /// one file with one fence, by whatever name.
+    /// The file at `path`, which need not exist. A symbolic link is followed: a file has one fence, by
+    /// whatever name.
     pub fn new(path: impl AsRef<Path>) -> Self {
         Self { path: path.as_ref().to_owned() }
     }
 
-    /// Replaces the content, whole or not at all, unless a later holder was here. Who may read and
-    /// write it stays as it is. It waits for other writers and for the disk: in async code, call it where
-    /// that is allowed (`spawn_blocking`).
+    /// Replaces the content atomically, unless a later holder has written before. Mode and owner stay as they
+    /// are. Blocks for other writers and the disk: in async code, call it from `spawn_blocking`.
     pub fn write(&self, token: Token, content: &[u8]) -> io::Result<Result<(), Stale>> {
         let path = behind(&self.path);
         let fence = beside(&path, ".fence");
@@ -146,11 +143,11 @@ impl FencedFile {
         if let Err(stale) = FenceGate::new(highest).admit(token) {
             return Ok(Err(stale));
         }
-        // The fence first: who is cut off between the two has kept others out, not let them in.
+        // The fence first: a crash between the two writes then refuses older holders, and admits none.
         let text = token.to_hex();
         file.seek(SeekFrom::Start(0))?;
         file.write_all(text.as_bytes())?;
-        // What stood there may have been longer.
+        // The old text may have been longer.
         file.set_len(text.len() as u64)?;
         file.sync_all()?;
         let new = beside(&path, ".new");
@@ -164,7 +161,7 @@ impl FencedFile {
     }
 }
 
-/// The token that lies in a fence. One that cannot be read keeps everyone out: nobody knows who was here.
+/// The token in a fence file. An unreadable fence refuses everyone, because the highest token is unknown.
 fn highest(fence: &mut File) -> io::Result<Token> {
     let mut text = String::new();
     fence.read_to_string(&mut text)?;
@@ -180,10 +177,10 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// The longest way of symbolic links, as the kernel has it.
+/// The most symbolic links to follow, as in the kernel.
 const LINKS: usize = 40;
 
-/// Where the links at `path` lead to, be there a file or not.
+/// The target of the symbolic links at `path`, which need not exist.
 fn behind(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -193,8 +190,8 @@ fn behind(path: &Path) -> PathBuf {
     path
 }
 
-/// A new file at `new` with the mode and, where that is permitted, the owner of the one at `old`. Nobody
-/// else can read it before it is so.
+/// Creates a file at `new` with the mode of the file at `old` and, where permitted, its owner. Nobody else
+/// can read it before.
 fn replacement(old: &Path, new: &Path) -> io::Result<File> {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
     let before = match fs::metadata(old) {
@@ -202,7 +199,7 @@ fn replacement(old: &Path, new: &Path) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return File::create(new),
         Err(error) => return Err(error),
     };
-    // What a writer that was killed left behind, with a mode of its own.
+    // A writer that was killed may have left one, with another mode.
     match fs::remove_file(new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
@@ -210,7 +207,7 @@ fn replacement(old: &Path, new: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
     let own = file.metadata()?;
     if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
-        // Only root may give a file away.
+        // Only root may change the owner.
         let _ = fchown(&file, Some(before.uid()), Some(before.gid()));
     }
     file.set_permissions(before.permissions())?;

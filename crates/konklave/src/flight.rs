@@ -1,50 +1,51 @@
-//! The last messages that passed: what an incident looked like from here.
+//! Flight recorder: the last messages sent and received, to look into an incident.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use konklave_algorithms::group::virtual_synchrony::Message;
 
 use crate::NodeId;
-use crate::lifted::Say;
+use crate::lifted::LockMessage;
 use crate::wire::Frame;
 
-/// So many are remembered.
-const KEPT: u64 = 4096;
-/// How long what the wall clock said is believed.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The number of messages to remember.
+const REMEMBERED: u64 = 4096;
+/// How long a reading of the wall clock is reused.
+const REUSE_READING: Duration = Duration::from_secs(1);
 
-/// A message that was sent or received. Signs of life are left out.
+/// A message sent or received; heartbeats and pings are left out.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Passed {
-    /// Our own count: never repeated.
+pub struct RecordedMessage {
+    /// A counter of this node, never repeated.
     pub count: u64,
-    /// When, by the wall clock.
+    /// The time by the wall clock.
     pub at: SystemTime,
-    /// Whether we sent it.
+    /// Whether this node sent it.
     pub sent: bool,
-    /// To or from whom.
+    /// The other side.
     pub peer: NodeId,
-    /// What people call it.
+    /// The other side's name.
     pub name: String,
-    /// The sender's number for it, among those to this receiver.
+    /// The number the sender gave the message, among those to this receiver.
     pub number: u64,
-    /// What kind of message.
+    /// The kind of message.
     pub what: &'static str,
 }
 
-/// A bounded memory.
+/// A ring buffer of messages.
 #[derive(Debug, Default)]
-pub(crate) struct Flight {
-    /// How many there were, and the last of them: each takes the place of the one `KEPT` before it.
+pub(crate) struct FlightRecorder {
+    /// The number of messages so far; and the last ones, where each replaces the one `REMEMBERED` before it.
     count: u64,
-    passed: Vec<Note>,
-    /// What the wall clock said when ours said what: to look at it for every message is not worth it.
+    passed: Vec<Entry>,
+    /// A reading of the wall clock, and the time of the node's clock for it: reading it for every message
+    /// would cost too much.
     wall: Option<(Duration, SystemTime)>,
 }
 
-/// What is written down of a message: little, as it is done for every one.
+/// A remembered message; small, since every message is recorded.
 #[derive(Debug)]
-struct Note {
+struct Entry {
     /// Nanoseconds since 1970.
     at: u64,
     number: u64,
@@ -53,8 +54,8 @@ struct Note {
     sent: bool,
 }
 
-impl Flight {
-    /// This frame passed at this time of our clock.
+impl FlightRecorder {
+    /// Records a frame that passed at time `at` of the node's clock.
     pub(crate) fn note(
         &mut self,
         at: Duration,
@@ -64,57 +65,57 @@ impl Flight {
         frame: &Frame,
     ) {
         let Some(what) = kind(frame) else { return };
-        let note = Note { at: self.wall_at(at), number, what, peer, sent };
-        match self.passed.get_mut(place(self.count)) {
+        let note = Entry { at: self.wall_at(at), number, what, peer, sent };
+        match self.passed.get_mut(slot(self.count)) {
             Some(oldest) => *oldest = note,
             None => self.passed.push(note),
         }
         self.count += 1;
     }
 
-    /// All that is remembered, with the names of who was at the other end.
-    pub(crate) fn all(&self, name: impl Fn(NodeId) -> String) -> Vec<Passed> {
+    /// All remembered messages, with the names of the other sides.
+    pub(crate) fn all(&self, name: impl Fn(NodeId) -> String) -> Vec<RecordedMessage> {
         let kept = self.count - self.passed.len() as u64..self.count;
         let passed = |before: u64| {
-            let Note { at, number, what, peer, sent } = self.passed[place(before)];
+            let Entry { at, number, what, peer, sent } = self.passed[slot(before)];
             let at = UNIX_EPOCH + Duration::from_nanos(at);
-            Passed { count: before + 1, at, sent, peer, name: name(peer), number, what }
+            RecordedMessage { count: before + 1, at, sent, peer, name: name(peer), number, what }
         };
         kept.map(passed).collect()
     }
 
-    /// When that was, by the wall clock.
+    /// The wall clock's time for time `at` of the node's clock.
     fn wall_at(&mut self, at: Duration) -> u64 {
         let known = self.wall.and_then(|(then, wall)| Some((at.checked_sub(then)?, wall)));
         let wall = match known {
-            Some((passed, wall)) if passed < LOOK_AGAIN => wall + passed,
+            Some((passed, wall)) if passed < REUSE_READING => wall + passed,
             _ => self.wall.insert((at, SystemTime::now())).1,
         };
         wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
     }
 }
 
-/// Where the one after so many lies.
-fn place(before: u64) -> usize {
-    (before % KEPT) as usize
+/// The slot of message number `before`, counted from 0.
+fn slot(before: u64) -> usize {
+    (before % REMEMBERED) as usize
 }
 
-/// What kind of message it is; none for signs of life.
+/// The kind of message; `None` for heartbeats, pings and the like.
 fn kind(frame: &Frame) -> Option<&'static str> {
     Some(match frame {
         Frame::Ping { .. } | Frame::Pong { .. } | Frame::Peers(_) => return None,
-        Frame::Standing(_) => "standing",
+        Frame::PeerStatus(_) => "standing",
         Frame::Found(_) => "found",
         Frame::Founding(_) => "founding",
-        Frame::Inside(inside) => match inside.say {
-            Say::Note(_) => return None,
-            Say::Step { .. } => "step",
-            Say::Safe => "safe",
-            Say::Noted => "noted",
-            Say::Try { .. } => "try",
-            Say::Used { .. } => "used",
-            Say::Revoke { .. } => "revoke",
-            Say::Revoked { .. } => "revoked",
+        Frame::Lifted(inside) => match inside.message {
+            LockMessage::Note(_) => return None,
+            LockMessage::Step { .. } => "step",
+            LockMessage::Safe => "safe",
+            LockMessage::Noted => "noted",
+            LockMessage::Try { .. } => "try",
+            LockMessage::InUse { .. } => "used",
+            LockMessage::Revoke { .. } => "revoke",
+            LockMessage::Revoked { .. } => "revoked",
         },
         Frame::Group(message) => match message {
             Message::Heartbeat { .. } => return None,
@@ -146,24 +147,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_messages_are_remembered_and_signs_of_life_are_not() {
-        let mut flight = Flight::default();
-        let sign = Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 };
+    fn last_messages_are_remembered_without_heartbeats() {
+        let mut flight = FlightRecorder::default();
+        let sign = Frame::Ping { view: ViewId::default(), stamp: 0, lifted_sent: 0 };
         flight.note(Duration::ZERO, true, 1, 1, &sign);
-        for number in 0..KEPT + 2 {
+        for number in 0..REMEMBERED + 2 {
             flight.note(Duration::ZERO, true, 1, number, &Frame::Group(Message::Welcome));
         }
         let all = flight.all(|id| id.to_string());
-        assert_eq!((all.len(), all[0].number, all[0].what), (KEPT as usize, 2, "welcome"));
-        assert!(all.iter().map(|passed| passed.count).eq(3..=KEPT + 2));
+        assert_eq!((all.len(), all[0].number, all[0].what), (REMEMBERED as usize, 2, "welcome"));
+        assert!(all.iter().map(|passed| passed.count).eq(3..=REMEMBERED + 2));
     }
 
     #[test]
-    fn times_are_those_of_the_wall_clock_as_it_was_lately() {
-        let mut flight = Flight::default();
+    fn times_use_recent_wall_clock() {
+        let mut flight = FlightRecorder::default();
         let start = SystemTime::now();
         let ms = Duration::from_millis;
-        for at in [ms(70), ms(80), ms(10), ms(10) + LOOK_AGAIN] {
+        for at in [ms(70), ms(80), ms(10), ms(10) + REUSE_READING] {
             flight.note(at, true, 1, 1, &Frame::Group(Message::Welcome));
         }
         let all = flight.all(|id| id.to_string());

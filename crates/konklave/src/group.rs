@@ -1,4 +1,4 @@
-//! Groups: members, and messages in one order that is the same for all of them.
+//! Groups of the application: members that get the same messages in the same order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,76 +6,76 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::core::{Ear, Said};
+use crate::core::{GroupOutput, Outbox};
 use crate::lock::check_name;
-use crate::table::{Claim, Place};
+use crate::table::{AppMember, ClaimId};
 use crate::wire::MAX_MESSAGE;
 use crate::{Error, NodeId, Session};
 
-/// One who belongs to a group.
+/// A member of a group.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct GroupMember {
     /// Its node.
     pub node: NodeId,
-    /// Which of the node's sessions.
+    /// Its session at that node.
     pub session: u32,
-    /// What tells it from all others, earlier lives of the same node included.
+    /// Distinguishes it from all other members, also those of earlier incarnations of its node.
     pub id: String,
-    /// What people call it.
+    /// Its label.
     pub label: String,
 }
 
 impl GroupMember {
-    fn of(claim: Claim, label: &str) -> Self {
-        let Claim { member, session, number } = claim;
+    fn of(claim: ClaimId, label: &str) -> Self {
+        let ClaimId { member, session, number } = claim;
         let id = format!("{}.{}.{number}", member.id.0, member.incarnation);
         Self { node: member.id.0, session, id, label: label.into() }
     }
 }
 
-/// Those who belong to a group until the next view, the most senior first.
+/// The members of a group until the next view, the most senior first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GroupView {
-    /// Who.
+    /// The members.
     pub members: Vec<GroupMember>,
 }
 
-/// What a member of a group is told, in the same order as all others.
+/// An event of a group, in the same order for all members.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum GroupEvent {
-    /// What the members had agreed on before we came: as a member of theirs gave it. Comes first, as soon
-    /// as one of them has [given](Snapshot::give) it, and is empty when we are the first.
+    /// The state of the group before this member joined, as another member [gave](Snapshot::give) it. It is
+    /// the first event, and empty for the first member.
     State(Arc<[u8]>),
-    /// Who belongs to it from here on.
+    /// The members from here on.
     View(GroupView),
-    /// A message; our own come back to us, too.
+    /// A message; the sender gets its own ones, too.
     Message {
-        /// Who sent it.
+        /// The sender.
         from: GroupMember,
-        /// What.
+        /// The content.
         bytes: Arc<[u8]>,
     },
-    /// Someone joins, and needs our state as it is after all we were told so far.
+    /// A new member needs the state after all events so far.
     Snapshot(Snapshot),
-    /// We are not part of it any more: our node was excluded, our session ended, or we did not
-    /// read for so long that 64 MiB were waiting for us. To come back, join again.
+    /// This member no longer belongs to the group: its node was excluded, its session ended, or 64 MiB of
+    /// unread events were waiting. Join again to come back.
     Lost,
 }
 
-struct Entering {
+struct ExitOnDrop {
     session: Session,
     number: Option<u64>,
 }
 
-impl Entering {
+impl ExitOnDrop {
     fn done(mut self) -> Session {
         self.number = None;
         self.session.clone()
     }
 }
 
-impl Drop for Entering {
+impl Drop for ExitOnDrop {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             self.session.shared().with(|core, _| core.exit_group(number));
@@ -83,13 +83,13 @@ impl Drop for Entering {
     }
 }
 
-/// A group we belong to, until this is dropped.
+/// A membership in a group, until it is dropped.
 #[derive(Debug)]
 pub struct Group {
     session: Session,
     number: u64,
     me: GroupMember,
-    events: mpsc::UnboundedReceiver<Said>,
+    events: mpsc::UnboundedReceiver<GroupOutput>,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -102,33 +102,35 @@ impl Group {
         let (number, label) = shared.with(|core, _| {
             let label = core.label(session.number());
             let label = if label.is_empty() { shared.name.clone() } else { label };
-            let ear = Ear { to, waiting: waiting.clone() };
-            (core.enter_group(session.number(), name, label.clone(), ear, entered), label)
+            let outbox = Outbox { to, waiting: waiting.clone() };
+            (core.enter_group(session.number(), name, label.clone(), outbox, entered), label)
         });
-        // Dropped on the way, it leaves again.
-        let entering = Entering { session, number: Some(number) };
+        // Withdraws the entry if this future is dropped.
+        let exit = ExitOnDrop { session, number: Some(number) };
         let (_, claim) = answer.await.map_err(|_| Error::Left)??;
         let me = GroupMember::of(claim, &label);
-        Ok(Self { session: entering.done(), number, me, events, waiting })
+        Ok(Self { session: exit.done(), number, me, events, waiting })
     }
 
-    /// From now on our messages come as soon as their place in the order is known (*agreed* order), not only when a
-    /// majority has them (*uniform* order): earlier where a majority takes longer than who leads does. Other members may do as they like.
+    /// Delivers messages as soon as their position in the order is known (*agreed* delivery), without waiting
+    /// for a majority to have them (*uniform* delivery): sooner where the majority is slower than the leader.
+    /// Each member chooses for itself.
     ///
-    /// Order and completeness are the same for all who stay together. But a node that is excluded may have been told a
-    /// message last that the others never get; so use this for what may be forgotten with its node.
+    /// Order and completeness are the same for all members that stay together. But an excluded node may have
+    /// delivered a last message that the others never get; so use this for messages that may be lost with
+    /// their node.
     pub fn agreed(self) -> Self {
-        self.session.shared().with(|core, _| core.hear_early(self.number));
+        self.session.shared().with(|core, _| core.deliver_agreed(self.number));
         self
     }
 
-    /// Who we are in it.
+    /// This member.
     pub fn me(&self) -> &GroupMember {
         &self.me
     }
 
-    /// Sends a message to all members, ourselves included. Returns when it is on its way; it has
-    /// been delivered when it comes back from [`next`](Self::next). Waits while too much is on its way.
+    /// Sends a message to all members, this one included. Returns when it is queued; it is delivered when
+    /// [`next`](Self::next) returns it. Waits while too many messages are queued.
     pub async fn send(&self, bytes: impl Into<Arc<[u8]>>) -> Result<(), Error> {
         let bytes = bytes.into();
         if bytes.len() > MAX_MESSAGE {
@@ -137,41 +139,41 @@ impl Group {
         let shared = self.session.shared();
         loop {
             let room = shared.room.notified();
-            if shared.with(|core, _| core.say(self.number, &bytes))? {
+            if shared.with(|core, _| core.send_to_group(self.number, &bytes))? {
                 return Ok(());
             }
             room.await;
         }
     }
 
-    /// The next event; none when the node is gone. Safe to cancel.
+    /// The next event; `None` when the node has ended. Cancel safe.
     pub async fn next(&mut self) -> Option<GroupEvent> {
-        let said = self.events.recv().await?;
-        Some(self.event(said))
+        let output = self.events.recv().await?;
+        Some(self.event(output))
     }
 
-    /// The next event if there is one already.
+    /// The next event, if there is one already.
     pub fn try_next(&mut self) -> Option<GroupEvent> {
-        let said = self.events.try_recv().ok()?;
-        Some(self.event(said))
+        let output = self.events.try_recv().ok()?;
+        Some(self.event(output))
     }
 
-    fn event(&self, said: Said) -> GroupEvent {
-        self.waiting.fetch_sub(said.weight(), Ordering::Relaxed);
-        match said {
-            Said::State(state) => GroupEvent::State(state),
-            Said::View(places) => {
-                let member = |p: &Place| GroupMember::of(p.claim, &p.label);
-                GroupEvent::View(GroupView { members: places.iter().map(member).collect() })
+    fn event(&self, output: GroupOutput) -> GroupEvent {
+        self.waiting.fetch_sub(output.weight(), Ordering::Relaxed);
+        match output {
+            GroupOutput::State(state) => GroupEvent::State(state),
+            GroupOutput::View(members) => {
+                let member = |p: &AppMember| GroupMember::of(p.claim, &p.label);
+                GroupEvent::View(GroupView { members: members.iter().map(member).collect() })
             }
-            Said::Message { from, label, payload } => {
+            GroupOutput::Message { from, label, payload } => {
                 GroupEvent::Message { from: GroupMember::of(from, &label), bytes: payload }
             }
-            Said::Ask { to, by } => {
+            GroupOutput::Ask { to, by } => {
                 let (session, number) = (self.session.clone(), self.number);
                 GroupEvent::Snapshot(Snapshot { session, number, to, by, given: false })
             }
-            Said::Lost => GroupEvent::Lost,
+            GroupOutput::Lost => GroupEvent::Lost,
         }
     }
 }
@@ -182,20 +184,20 @@ impl Drop for Group {
     }
 }
 
-/// Someone who joins waits for our state. Dropped, it gets an empty one.
+/// A request of a new member for this member's state. Dropped without an answer, it gives an empty state.
 #[derive(Debug)]
 #[must_use = "who joins waits for this"]
 pub struct Snapshot {
     session: Session,
     number: u64,
-    to: Claim,
-    by: Claim,
+    to: ClaimId,
+    by: ClaimId,
     given: bool,
 }
 
 impl Snapshot {
-    /// Gives it. At most as long as a message may be; if it is too long, nobody is given anything: whoever
-    /// joins asks another member after a while.
+    /// Gives the state, at most [`MAX_MESSAGE`] bytes. If it is longer, nothing is given; the new member asks
+    /// another member after a while.
     pub fn give(mut self, state: impl Into<Arc<[u8]>>) -> Result<(), Error> {
         let state = state.into();
         if state.len() > MAX_MESSAGE {

@@ -1,12 +1,12 @@
 //! Locks, leaders, barriers and ordered messages among your own processes. No server.
 //!
 //! Processes that know each other's addresses form a *group*; a majority of it decides. Every grant
-//! carries a [`Token`] that only grows, so that a resource can refuse whoever held the lock in the
-//! past and does not know it yet (see [`fence`]).
+//! carries a fencing [`Token`]. Tokens only grow, so a resource can refuse a former holder that does not know
+//! yet that it lost the lock (see [`fence`]).
 //!
 //! ```
 //! # fn main() -> Result<(), konklave::Error> {
-//! // Three members in memory, with a clock that the test turns.
+//! // Three members in memory, with a simulated clock.
 //! let cluster = konklave::testing::Cluster::new(3);
 //! cluster.block_on(async {
 //!     let guard = cluster.node(0).lock("reports").acquire().await?;
@@ -32,14 +32,14 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! * At most one holder for each token, tokens of a lock only grow, first come first served.
-//! * A minority grants nothing, and says so: its guards are [`Lost`](State::Lost) by their deadline.
-//! * With [`Handover::LeaseSafe`] (the default) nobody else is granted a lock of a silent member before that
-//!   member's guards have ended by its own clock; with [`Handover::Fast`] only the token protects.
-//! * Neither can stop a process that was paused between looking at its guard and writing. The
-//!   resource can: give it the token.
+//! * Each token has at most one holder, the tokens of a lock only grow, and requests are served in order.
+//! * A minority grants nothing, and its guards are [`Lost`](State::Lost) by their deadline.
+//! * With [`Handover::LeaseSafe`] (the default), a silent member's lock is granted to nobody else before the
+//!   member's own clock has ended its guards. With [`Handover::Fast`], only the token protects.
+//! * A process may be paused between a check of its guard and a write. No lock service can prevent that
+//!   write. The resource can: give it the token.
 //!
 //! # Features
 //!
@@ -61,16 +61,17 @@ pub mod fence;
 mod flight;
 mod group;
 mod lifted;
+mod local_grant_budget;
 mod lock;
+mod lock_algorithm;
 mod multi;
-mod mutex;
 mod net;
 mod node;
+mod rate_limiter;
 mod session;
 mod shared;
 mod status;
 mod store;
-mod streak;
 mod table;
 pub mod testing;
 mod token;
@@ -81,14 +82,16 @@ pub use builder::{Builder, Timings};
 pub use campaign::{Campaign, Leader, Leadership, Observer};
 pub use error::Error;
 pub use fence::FenceGate;
-pub use flight::Passed;
+pub use flight::RecordedMessage;
 pub use group::{Group, GroupEvent, GroupMember, GroupView, Snapshot};
 pub use lock::{Guard, Handover, LockRequest, State};
+pub use lock_algorithm::LockAlgorithm;
 pub use multi::{Guards, LockAll};
-pub use mutex::Mutex;
 #[cfg(feature = "tls")]
 pub use net::tls::Tls;
 pub use node::{Events, Node};
+#[doc(hidden)]
+pub use rate_limiter::RateLimiter;
 pub use session::Session;
 pub use status::{
     Event, Holder, LockStatus, Loss, MemberStatus, Quorum, Status, Waiter, Why, WhyState,
@@ -96,5 +99,5 @@ pub use status::{
 pub use token::Token;
 pub use wire::MAX_MESSAGE;
 
-/// The name of a node: a small number, kept in its data directory.
+/// The id of a node: a small number, kept in its data directory.
 pub type NodeId = u32;

@@ -1,4 +1,4 @@
-//! What members say to each other about locks that an algorithm serves inside a view.
+//! Messages between members about lifted locks: those that an algorithm serves inside a view.
 
 use std::sync::Arc;
 
@@ -9,70 +9,74 @@ use serde::{Deserialize, Serialize};
 use crate::table::{Name, text};
 use crate::token::Token;
 
-/// Something about one lock, in one view.
+/// A message about one lock, in one view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Inside {
+pub(crate) struct LiftedFrame {
     pub(crate) view: ViewId,
-    /// How many there were to this receiver in this view, this one included.
+    /// The number of this frame among those to its receiver in this view, from 1.
     pub(crate) number: u64,
     #[serde(deserialize_with = "text")]
     pub(crate) name: Name,
-    pub(crate) say: Say,
+    pub(crate) message: LockMessage,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Say {
-    /// A message of the algorithm, of one who knows of so many entries; who may hold it safely, as with
-    /// [`Safe`](Self::Safe), and knows that of the receiver.
+pub(crate) enum LockMessage {
+    /// A message of the algorithm. `count`: the sender knows of this many grants. `safe`: announces the
+    /// sender as a lease-safe holder, as [`Safe`](Self::Safe) does. `noted`: the sender knows the receiver as
+    /// one.
     Step { count: u64, safe: bool, noted: bool, message: AnyMessage },
-    /// From now on I may hold it safely: if I fall silent, wait until I must know. Confirm that.
+    /// The sender may hold the lock lease-safe from now on: if it falls silent, wait for its lease. Asks for
+    /// [`Noted`](Self::Noted).
     Safe,
-    /// I know that you may.
+    /// The sender knows the receiver as a possible lease-safe holder.
     Noted,
-    /// I want it now or not at all: who has it, or wants it, says so.
+    /// The sender wants the lock only if it is free: a node that uses or wants it answers
+    /// [`InUse`](Self::InUse).
     Try { number: u64 },
-    /// I do.
-    Used { number: u64 },
-    /// An operator takes it from whoever holds it.
+    /// The sender uses the lock or wants it.
+    InUse { number: u64 },
+    /// An operator revokes the lock.
     Revoke { number: u64, token: Option<Token> },
-    /// Whether it was taken from someone here.
+    /// Whether a local grant was revoked.
     Revoked { number: u64, held: bool },
-    /// Who here has it and who here waits, for people.
-    Note(Note),
+    /// The local holder and waiters, for people.
+    Note(LockNote),
 }
 
-/// Who at one node has a lock, and who waits for it there.
+/// The holder and the waiters of a lock at one node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Note {
-    pub(crate) holder: Option<(Token, Party)>,
-    pub(crate) queue: Vec<Party>,
+pub(crate) struct LockNote {
+    pub(crate) holder: Option<(Token, NotedClaim)>,
+    pub(crate) queue: Vec<NotedClaim>,
 }
 
 /// One of them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Party {
+pub(crate) struct NotedClaim {
     pub(crate) session: u32,
     pub(crate) number: u64,
     pub(crate) safe: bool,
     pub(crate) label: Arc<str>,
-    /// For how many milliseconds.
+    /// For how many milliseconds it has held or waited.
     pub(crate) since: u64,
 }
 
-/// What a member says of a lock when a view ends.
+/// One fact about a lock in a member's summary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// Someone here holds it.
+    /// A local session holds it.
     Holding { token: Token, safe: bool },
-    /// Someone here waits, since there had been so many entries.
+    /// A local session waits. The number: the grants there had been when the view ended, as far as this node
+    /// knows.
     Waiting(u64),
-    /// Nobody holds it: the right to is here.
+    /// The token is at this node, and no local session holds the lock.
     Parked,
-    /// This member holds it safely, or said that it may.
+    /// This member holds it lease-safe, or announced that it may.
     Safe(Member),
-    /// This one is gone, and may not know that yet.
-    Frozen(Member),
+    /// This member is excluded, and its lease may not have expired.
+    Fenced(Member),
 }
 
-/// What a member says when a view ends.
+/// What a member reports on its locks when a view ends.
 pub(crate) type Summary = Vec<(Name, Report)>;

@@ -1,16 +1,16 @@
-//! Locks: how to ask for one, and what one has then.
+//! Locks: requests and guards.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::core::{Flag, Granted, Wish};
+use crate::core::{Granted, LocalRequest, LossFlag};
 use crate::error::Error;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::status::Loss;
-use crate::table::{Hold, Key, Space};
+use crate::table::{Key, LockMode, Space};
 use crate::token::Token;
 
 /// The longest name, and the longest label.
@@ -24,7 +24,7 @@ pub(crate) fn check_name(name: impl Into<Arc<str>>) -> Result<Arc<str>, Error> {
     Ok(name)
 }
 
-/// A label as others see it: what is too long is cut off, as it is for people only.
+/// Cuts off a label that is too long: labels are for people only.
 pub(crate) fn shortened(label: impl Into<Arc<str>>) -> Arc<str> {
     let label: Arc<str> = label.into();
     if label.len() <= LONGEST {
@@ -34,35 +34,35 @@ pub(crate) fn shortened(label: impl Into<Arc<str>>) -> Arc<str> {
     label[..end].into()
 }
 
-/// What happens to a lock whose holder falls silent.
+/// When the lock of a silent holder is granted to the next request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Handover {
-    /// The next gets it only when the holder's own clock has told it that it has lost it.
+    /// When the holder's lease has expired: its own clock has told it that the lock is lost.
     #[default]
     LeaseSafe,
-    /// The next gets it at once. The holder may not know yet: the resource must check tokens.
+    /// At once. The holder may not know that it lost the lock: the resource must check tokens.
     Fast,
 }
 
-/// How sure a holder may be.
+/// How certain a grant is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It is ours; a majority has said so lately.
+    /// A majority has confirmed it lately.
     Held,
-    /// A majority has been silent for a while. It is ours until the deadline; start nothing new.
+    /// No majority has answered for a while. The grant is valid until its deadline; start nothing new.
     Doubtful,
-    /// It is not ours any more.
+    /// The grant is lost.
     Lost,
 }
 
-/// A wish for a lock, a permit of a semaphore.
+/// A request for a lock or a permit of a semaphore.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct LockRequest {
     session: Session,
     space: Space,
     name: Arc<str>,
-    hold: Hold,
+    mode: LockMode,
     handover: Handover,
     timeout: Option<Duration>,
     priority: i32,
@@ -70,40 +70,40 @@ pub struct LockRequest {
 }
 
 impl LockRequest {
-    pub(crate) fn new(session: Session, space: Space, name: &str, hold: Hold) -> Self {
+    pub(crate) fn new(session: Session, space: Space, name: &str, mode: LockMode) -> Self {
         let (handover, timeout, label) = (Handover::default(), None, None);
-        Self { session, space, name: name.into(), hold, handover, timeout, priority: 0, label }
+        Self { session, space, name: name.into(), mode, handover, timeout, priority: 0, label }
     }
 
-    /// Alone. This is the default.
+    /// Requests the lock exclusively. This is the default.
     pub fn exclusive(mut self) -> Self {
         if self.space == Space::Lock {
-            self.hold = Hold::Exclusive;
+            self.mode = LockMode::Exclusive;
         }
         self
     }
 
-    /// Together with others who want it so. Who wants it alone and came before goes first.
+    /// Requests the lock together with other shared holders. Earlier exclusive requests go first.
     pub fn shared(mut self) -> Self {
         if self.space == Space::Lock {
-            self.hold = Hold::Shared;
+            self.mode = LockMode::Shared;
         }
         self
     }
 
-    /// Gives up after so long.
+    /// Gives up after this time.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// What happens if we fall silent.
-    pub fn mode(mut self, handover: Handover) -> Self {
+    /// When the next request is served if this node falls silent.
+    pub fn handover(mut self, handover: Handover) -> Self {
         self.handover = handover;
         self
     }
 
-    /// Who asks, for `status` and `why`. Of a label, others see 255 bytes at most.
+    /// A label for `status` and `why`, cut off after 255 bytes.
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
         self.label = Some(shortened(label));
         self
@@ -114,36 +114,36 @@ impl LockRequest {
         self
     }
 
-    /// Waits for it. Dropped before it is done, it wants nothing more.
+    /// Waits for the grant. If the future is dropped, the request is withdrawn.
     pub async fn acquire(self) -> Result<Guard, Error> {
         self.ask(true).await
     }
 
-    /// Takes it if nobody has it. Does not wait for others to let go, but for the group to say so.
+    /// Takes the lock if it is free. Does not wait for a holder, but for the group's answer.
     pub async fn try_acquire(self) -> Result<Guard, Error> {
         self.ask(false).await
     }
 
     async fn ask(self, wait: bool) -> Result<Guard, Error> {
         let key = Key { space: self.space, name: check_name(self.name)? };
-        if let Hold::Permit { of: 0 } = self.hold {
+        if let LockMode::Permit { of: 0 } = self.mode {
             return Err(Error::Config(format!(
-                "{}: a semaphore has one permit at least",
+                "{}: a semaphore needs at least one permit",
                 key.name
             )));
         }
-        // A lock that is kept here is given without a wait: who takes it again and again must not keep
-        // the runtime from hearing that others want it, too.
+        // A cached lock is granted without waiting. So a task in a loop must let the runtime poll the network
+        // now and then.
         let shared = self.session.shared().clone();
-        shared.streak.pause().await;
+        shared.grant_budget.yield_if_spent().await;
         let (reply, mut answer) = oneshot::channel();
         let session = self.session.number();
         let number = shared.with(|core, now| {
             let label = self.label.unwrap_or_else(|| core.label(session));
-            let wish = Wish {
+            let request = LocalRequest {
                 session,
                 key: key.clone(),
-                hold: self.hold,
+                mode: self.mode,
                 wait,
                 safe: self.handover == Handover::LeaseSafe,
                 priority: self.priority,
@@ -151,27 +151,27 @@ impl LockRequest {
                 patience: self.timeout,
                 reply,
             };
-            core.acquire(wish, now)
+            core.acquire(request, now)
         });
-        // Whoever drops the future on the way leaves nothing behind.
-        let mut asking = Asking { shared: &shared, number: Some(number) };
+        // Withdraws the request if this future is dropped.
+        let mut abandon = AbandonOnDrop { shared: &shared, number: Some(number) };
         let answer = match answer.try_recv() {
             Ok(answer) => answer,
             Err(oneshot::error::TryRecvError::Empty) => answer.await.map_err(|_| Error::Left)?,
             Err(oneshot::error::TryRecvError::Closed) => return Err(Error::Left),
         };
-        asking.number = None;
+        abandon.number = None;
         let granted = answer?;
         Ok(Guard { session: self.session, key, granted, released: false })
     }
 }
 
-struct Asking<'a> {
+struct AbandonOnDrop<'a> {
     shared: &'a Shared,
     number: Option<u64>,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for AbandonOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             self.shared.with(|core, _| core.abandon(number));
@@ -179,11 +179,11 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// A lock that is ours, or was. It is given back when this is dropped.
+/// A grant. The lock is released when the guard is dropped.
 ///
-/// A guard is a belief with a deadline, not a fact: the machine may stop between a look at it and
-/// what is done next. What must not happen twice has to check the [`token`](Self::token) where
-/// it happens (see [`fence`](crate::fence)).
+/// A guard is a belief with a deadline, not a fact: the process may be stopped between a check of the guard
+/// and the next action. An action that must not happen twice needs a check of the [`token`](Self::token) at
+/// the resource (see [`fence`](crate::fence)).
 #[derive(Debug)]
 #[must_use = "a lock is given back when its guard is dropped"]
 pub struct Guard {
@@ -199,7 +199,7 @@ impl Guard {
         &self.key.name
     }
 
-    /// Higher than that of every holder before us.
+    /// The fencing token, higher than that of every earlier holder.
     pub fn token(&self) -> Token {
         self.granted.token
     }
@@ -208,11 +208,11 @@ impl Guard {
         self.session.shared()
     }
 
-    fn flag(&self) -> &Arc<Flag> {
+    fn flag(&self) -> &Arc<LossFlag> {
         &self.granted.flag
     }
 
-    /// For how long it is surely ours, without a further sign of life of a majority.
+    /// How long the grant is certain without a further answer of a majority.
     pub fn valid_for(&self) -> Duration {
         if self.flag().is_lost() {
             return Duration::ZERO;
@@ -224,13 +224,13 @@ impl Guard {
         }
     }
 
-    /// When that ends, on the clock that counts since the machine was started, asleep or awake
-    /// (`CLOCK_BOOTTIME`): any process of this machine can look at it.
+    /// The end of that time, on the machine's clock `CLOCK_BOOTTIME`, which every process of this machine can
+    /// read.
     pub fn deadline(&self) -> Duration {
         self.shared().clock.now() + self.valid_for()
     }
 
-    /// How sure we may be.
+    /// How certain the grant is.
     pub fn state(&self) -> State {
         let left = self.valid_for();
         if left.is_zero() {
@@ -240,26 +240,27 @@ impl Guard {
         if doubtful { State::Doubtful } else { State::Held }
     }
 
-    /// Returns when it is lost: revoked, or a majority has been silent for too long. Safe to cancel.
+    /// Returns when the grant is lost: revoked, or without a majority for too long. Cancel safe.
     pub async fn lost(&self) {
         self.flag().lost().await;
     }
 
-    /// Why it is lost, once it is told. A lease may have run out a moment earlier: [`state`](Self::state)
-    /// looks at the clock.
+    /// Why the grant is lost, once that is known. A lease may have run out a moment earlier:
+    /// [`state`](Self::state) checks the clock.
     pub fn loss(&self) -> Option<Loss> {
         self.flag().loss()
     }
 
-    /// Something to wait for the loss with, where the guard itself cannot go.
+    /// A future that completes when the grant is lost, independent of the guard.
     pub fn watch(&self) -> impl Future<Output = ()> + Send + Sync + 'static + use<> {
         let flag = self.flag().clone();
         async move { flag.lost().await }
     }
 
-    /// Gives it back. An error says that it was lost before: taken away, or its deadline has passed. The
-    /// others hear of it a moment later: a process that ends right after should [leave](crate::Node::leave)
-    /// first, or they wait for its lease.
+    /// Releases the lock. An error means that the grant was lost before: revoked, or past its deadline.
+    ///
+    /// The release is sent after this returns. A process that exits right away should
+    /// [leave](crate::Node::leave) first; otherwise others wait for its lease.
     pub async fn release(mut self) -> Result<(), Error> {
         self.released = true;
         let number = self.granted.number;
@@ -283,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_ends_with_a_whole_character() {
+    fn label_is_cut_at_character_boundary() {
         assert_eq!(&*shortened("deploy 7"), "deploy 7");
         assert_eq!(*shortened("x".repeat(255)), *"x".repeat(255));
         assert_eq!(*shortened("x".repeat(256)), *"x".repeat(255));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::lock::{Guard, Handover, LockRequest};
 use crate::{Error, Session};
 
-/// A wish for several locks.
+/// A request for several locks.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct LockAll {
@@ -27,20 +27,20 @@ impl LockAll {
         Self { session, names, shared: false, label: None, handover, timeout: None }
     }
 
-    /// All of them together with others who want them so.
+    /// Requests all of them shared.
     pub fn shared(mut self) -> Self {
         self.shared = true;
         self
     }
 
-    /// Who asks, for `status` and `why`. Of a label, others see 255 bytes at most.
+    /// A label for `status` and `why`, cut off after 255 bytes.
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
         self.label = Some(label.into());
         self
     }
 
     fn one(&self, name: &str) -> LockRequest {
-        let mut request = self.session.lock(name).mode(self.handover);
+        let mut request = self.session.lock(name).handover(self.handover);
         if self.shared {
             request = request.shared();
         }
@@ -50,14 +50,14 @@ impl LockAll {
         }
     }
 
-    /// Gives up after so long, for all of them together.
+    /// Gives up after this time, for all of them together.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// What happens if we fall silent.
-    pub fn mode(mut self, handover: Handover) -> Self {
+    /// When the next requests are served if this node falls silent.
+    pub fn handover(mut self, handover: Handover) -> Self {
         self.handover = handover;
         self
     }
@@ -77,7 +77,7 @@ impl LockAll {
         Guards::new(guards)
     }
 
-    /// Takes all of them if nobody has one.
+    /// Takes all of them if every one is free.
     pub async fn try_acquire(self) -> Result<Guards, Error> {
         let mut guards = Vec::with_capacity(self.names.len());
         for name in &self.names {
@@ -87,26 +87,26 @@ impl LockAll {
     }
 }
 
-/// Several locks that are ours together.
+/// Several grants, held together.
 #[derive(Debug)]
 #[must_use = "locks are given back when their guards are dropped"]
 pub struct Guards(Vec<Guard>);
 
 impl Guards {
     fn new(guards: Vec<Guard>) -> Result<Self, Error> {
-        // While we waited for the last one, the first may have been lost.
+        // The first lock may have been lost while the last one was awaited.
         match guards.iter().find(|g| g.valid_for().is_zero()) {
             Some(lost) => Err(Error::Lost(lost.name().to_owned())),
             None => Ok(Self(guards)),
         }
     }
 
-    /// Each of them, in the order of their names.
+    /// The guards, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = &Guard> {
         self.0.iter()
     }
 
-    /// For how long all of them are surely ours.
+    /// How long all of them are certain.
     pub fn valid_for(&self) -> Duration {
         self.0.iter().map(Guard::valid_for).min().unwrap_or(Duration::MAX)
     }
@@ -125,7 +125,7 @@ impl Guards {
         .await;
     }
 
-    /// Gives all of them back, the last one first.
+    /// Releases all of them, the last one first.
     pub async fn release(self) -> Result<(), Error> {
         let mut result = Ok(());
         for guard in self.0.into_iter().rev() {

@@ -1,21 +1,21 @@
-//! Real connections between members: a mesh of TCP connections, or of conversations over NATS,
-//! protected by TLS or by a shared key.
+//! The network of a node: a mesh of TCP connections, or of streams over NATS, protected by TLS or by a shared
+//! key.
 
 mod alarm;
+mod connection;
 mod dial;
-mod greeting;
-mod inbox;
+mod dirty_links;
+mod handshake;
 mod link;
 #[cfg_attr(not(feature = "nats"), path = "net/without_nats.rs")]
 mod nats;
-mod pipe;
+mod pending_handshakes;
+mod record_reader;
 mod seal;
-mod spoken;
-mod strangers;
 #[cfg_attr(not(feature = "tls"), path = "net/without_tls.rs")]
 pub(crate) mod tls;
 
-pub(crate) use nats::{NatsOptions, Place};
+pub(crate) use nats::{NatsAddress, NatsOptions};
 
 use std::collections::BTreeSet;
 use std::io;
@@ -32,15 +32,15 @@ use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::error::Error;
-use crate::shared::{Carrier, Hurry, Shared};
+use crate::shared::{Carrier, Flush, Shared};
 use crate::wire::{Frame, WireError};
 use alarm::AlarmClock;
+use dirty_links::DirtyLinks;
 #[cfg(test)]
-pub(crate) use greeting::encode as encode_hello;
+pub(crate) use handshake::encode as encode_hello;
 use link::Link;
-use nats::Office;
-use spoken::Spoken;
-use strangers::Strangers;
+use nats::NatsEndpoint;
+use pending_handshakes::PendingHandshakes;
 use tls::Tls;
 
 /// How connections are protected.
@@ -53,18 +53,18 @@ pub(crate) enum Security {
 }
 
 impl Security {
-    /// Whether it protects at all.
+    /// Whether the key is long enough.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self {
-            Self::Key(key) if key.len() < 16 => {
-                Err(Error::Config("the pre-shared key is too short: 16 bytes at least".into()))
-            }
+            Self::Key(key) if key.len() < 16 => Err(Error::Config(
+                "the pre-shared key is too short: at least 16 bytes are needed".into(),
+            )),
             Self::None | Self::Key(_) | Self::Tls(_) => Ok(()),
         }
     }
 }
 
-/// Says nothing of the key.
+/// Does not show the key.
 impl std::fmt::Debug for Security {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -75,18 +75,18 @@ impl std::fmt::Debug for Security {
     }
 }
 
-/// What a mesh is made from.
+/// Settings of a mesh.
 pub(crate) struct Settings {
     pub(crate) cluster: String,
     pub(crate) security: Security,
-    /// Whether others than this machine may be called: protected, or not and somebody said so.
+    /// Whether other machines may be called: the connections are protected, or the user chose `insecure`.
     pub(crate) open: bool,
     pub(crate) key: u64,
     pub(crate) boot: u64,
     pub(crate) name: Arc<str>,
     pub(crate) address: String,
     pub(crate) seeds: Vec<String>,
-    pub(crate) mutex: crate::Mutex,
+    pub(crate) lock_algorithm: crate::LockAlgorithm,
     pub(crate) heartbeat: Duration,
     pub(crate) silence: Duration,
     pub(crate) lease: Duration,
@@ -95,29 +95,29 @@ pub(crate) struct Settings {
 /// All connections of a node.
 pub(crate) struct Mesh {
     me: ProcessId,
-    myself: Weak<Self>,
+    this: Weak<Self>,
     settings: Settings,
     /// How new connections are protected.
     security: Mutex<Security>,
     links: Mutex<FxHashMap<ProcessId, Arc<Link>>>,
-    /// Who was spoken to in this step.
-    spoken: Spoken,
-    /// The last message that was given its place, as bytes.
+    /// The links that this step has pushed frames to.
+    dirty_links: DirtyLinks,
+    /// The last order frame, encoded once for all receivers.
     order: Mutex<LastOrder>,
-    /// Addresses that someone calls.
-    called: Mutex<BTreeSet<String>>,
-    /// A connection ended: whoever calls there calls at once.
+    /// The addresses that tasks of this node call.
+    dialled: Mutex<BTreeSet<String>>,
+    /// Notified when a connection ends: every calling task tries again at once.
     redial: Notify,
     stop: watch::Sender<bool>,
-    /// Held by who listens, as long as it does.
-    door: Arc<Semaphore>,
-    /// Who calls and has not introduced itself.
-    strangers: Arc<Strangers>,
-    /// Our place at NATS, where that is the network.
-    office: Option<Arc<Office>>,
+    /// A permit that the listening task holds while the port is open.
+    listening: Arc<Semaphore>,
+    /// Accepted connections whose handshake is not complete.
+    handshakes: Arc<PendingHandshakes>,
+    /// This node's endpoint at NATS, if that is the network.
+    nats_endpoint: Option<Arc<NatsEndpoint>>,
 }
 
-/// Which view, which place, and the frame.
+/// View and position, and the encoded frame.
 type LastOrder = (Option<(ViewId, u64)>, Vec<u8>);
 
 impl Mesh {
@@ -133,28 +133,28 @@ impl Mesh {
         self.links().get(&id).cloned()
     }
 
-    /// How often to see whether signs of life are due, or missing.
-    fn looks_every(&self) -> Duration {
+    /// How often to check whether heartbeats are due or missing.
+    fn check_period(&self) -> Duration {
         self.settings.heartbeat.max(self.settings.silence / 8)
     }
 
-    /// A while has passed.
-    fn look_after_all(&self) {
-        self.links().values().for_each(|link| link.look_after(self.settings.silence));
+    /// Checks all links; called every `check_period`.
+    fn check_links(&self) {
+        self.links().values().for_each(|link| link.check_liveness(self.settings.silence));
     }
 
-    /// Who said that it is reached there.
-    fn whose(&self, address: &str) -> Option<ProcessId> {
+    /// The peer that announced this address as its own.
+    fn peer_at(&self, address: &str) -> Option<ProcessId> {
         self.links().iter().find(|(_, link)| link.address() == address).map(|(id, _)| *id)
     }
 }
 
 impl Carrier for Mesh {
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Result<Option<u64>, WireError> {
+    fn send(&self, to: ProcessId, frame: &Frame, flush: Flush) -> Result<Option<u64>, WireError> {
         let links = self.links();
         let Some(link) = links.get(&to) else { return Ok(None) };
         let number = match frame {
-            // The same for everyone: written once.
+            // The same for all receivers: encoded once.
             Frame::Group(Message::Order { view, position, .. }) => {
                 let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
                 if order.0 != Some((*view, *position)) {
@@ -162,42 +162,44 @@ impl Carrier for Mesh {
                     order.1 = frame.encode(std::mem::take(&mut order.1));
                     order.0 = Some((*view, *position));
                 }
-                link.push_bytes(&order.1, hurry)?
+                link.push_bytes(&order.1, flush)?
             }
-            _ => link.push(frame, hurry)?,
+            _ => link.push(frame, flush)?,
         };
-        self.spoken.note(link);
+        self.dirty_links.note(link);
         Ok(Some(number))
     }
 
     fn flush(&self) {
-        self.spoken.wake();
+        self.dirty_links.wake();
     }
 
     fn stop(&self) {
         self.stop.send_replace(true);
-        // Those who talk look up when there is something to say.
-        self.links().values().for_each(|link| link.call());
+        // A woken writer sees that the mesh has stopped.
+        self.links().values().for_each(|link| link.wake_writer());
     }
 
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async { drop(self.door.acquire().await) })
+        Box::pin(async { drop(self.listening.acquire().await) })
     }
 
-    fn seek(&self, shared: &Arc<Shared>, addresses: Vec<String>) {
-        // At NATS everyone is met on a subject.
-        let Some(mesh) = self.myself.upgrade().filter(|mesh| mesh.office.is_none()) else { return };
+    fn dial(&self, shared: &Arc<Shared>, addresses: Vec<String>) {
+        // At NATS, members find each other on a subject.
+        let Some(mesh) = self.this.upgrade().filter(|mesh| mesh.nats_endpoint.is_none()) else {
+            return;
+        };
         for address in addresses {
             dial::call(&mesh, shared, address, None, None);
         }
     }
 
-    fn protect(&self, security: Security) {
+    fn set_security(&self, security: Security) {
         *self.security.lock().unwrap_or_else(PoisonError::into_inner) = security;
     }
 }
 
-/// Opens the port; refuses to stand unprotected where strangers come by.
+/// Opens the port. Refuses to listen unprotected on an address that other machines can reach.
 pub(crate) async fn listen(
     address: &str,
     security: Option<&Security>,
@@ -218,12 +220,13 @@ pub(crate) async fn listen(
         .map_err(|e| io::Error::new(e.kind(), format!("cannot listen at {address}: {e}")).into())
 }
 
-/// Why somewhere else is not called.
+/// Why an unprotected node does not call another machine.
 fn unprotected(place: &SocketAddr) -> String {
     format!("{place} is another machine: give a pre-shared key or TLS, or say `insecure`")
 }
 
-/// Refuses to talk openly to other machines, as far as their addresses say that they are.
+/// Refuses founders' addresses on other machines without protection. Names are checked once they are
+/// resolved.
 pub(crate) fn check_seeds(seeds: &[String], security: Option<&Security>) -> Result<(), Error> {
     let mut places = seeds.iter().filter_map(|seed| seed.parse::<SocketAddr>().ok());
     match places.find(|place| security.is_none() && !place.ip().is_loopback()) {
@@ -232,10 +235,10 @@ pub(crate) fn check_seeds(seeds: &[String], security: Option<&Security>) -> Resu
     }
 }
 
-/// What a node is reached by.
-pub(crate) enum Way {
+/// Where a node is reached.
+pub(crate) enum Endpoint {
     Tcp(TcpListener),
-    Nats(Place),
+    Nats(NatsAddress),
 }
 
 /// The address of a process at NATS.
@@ -244,34 +247,38 @@ pub(crate) fn inbox_address(boot: u64) -> String {
 }
 
 /// Starts all tasks of a node.
-pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) -> io::Result<()> {
+pub(crate) fn start(
+    shared: &Arc<Shared>,
+    endpoint: Endpoint,
+    settings: Settings,
+) -> io::Result<()> {
     let alarm_clock = AlarmClock::new()?;
     let seeds = settings.seeds.clone();
-    let office = match &way {
-        Way::Tcp(_) => None,
-        Way::Nats(place) => Some(Office::new(place, &settings.cluster, settings.boot)),
+    let nats_endpoint = match &endpoint {
+        Endpoint::Tcp(_) => None,
+        Endpoint::Nats(place) => Some(NatsEndpoint::new(place, &settings.cluster, settings.boot)),
     };
     let security = Mutex::new(settings.security.clone());
-    let mesh = Arc::new_cyclic(|myself| Mesh {
+    let mesh = Arc::new_cyclic(|this| Mesh {
         me: shared.id,
-        myself: myself.clone(),
+        this: this.clone(),
         settings,
         security,
         links: Mutex::default(),
-        spoken: Spoken::default(),
+        dirty_links: DirtyLinks::default(),
         order: Mutex::default(),
-        called: Mutex::default(),
+        dialled: Mutex::default(),
         redial: Notify::new(),
         stop: watch::Sender::new(false),
-        door: Arc::new(Semaphore::new(1)),
-        strangers: Arc::default(),
-        office: office.clone(),
+        listening: Arc::new(Semaphore::new(1)),
+        handshakes: Arc::default(),
+        nats_endpoint: nats_endpoint.clone(),
     });
     shared.connect(mesh.clone());
-    tokio::spawn(keep_time(EndOfTime(shared.clone()), mesh.clone(), alarm_clock));
-    match (way, office) {
-        (Way::Tcp(listener), _) => {
-            let open = mesh.door.clone().try_acquire_owned();
+    tokio::spawn(keep_time(CrashOnDrop(shared.clone()), mesh.clone(), alarm_clock));
+    match (endpoint, nats_endpoint) {
+        (Endpoint::Tcp(listener), _) => {
+            let open = mesh.listening.clone().try_acquire_owned();
             let accepting = dial::accept(mesh.clone(), shared.clone(), listener);
             tokio::spawn(async move {
                 accepting.await;
@@ -281,41 +288,42 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) -> io::R
                 dial::call(&mesh, shared, address, Some(seed), None);
             }
         }
-        (Way::Nats(_), Some(office)) => {
-            // Whoever is met there may be a founder, as we may.
+        (Endpoint::Nats(_), Some(nats_endpoint)) => {
+            // Every process at NATS may be a founder, this one included.
             shared.with(|core, _| core.seed_is(0, mesh.me));
-            tokio::spawn(nats::run(mesh, shared.clone(), office));
+            tokio::spawn(nats::run(mesh, shared.clone(), nats_endpoint));
         }
-        (Way::Nats(_), None) => {}
+        (Endpoint::Nats(_), None) => {}
     }
     Ok(())
 }
 
-/// Whoever looks after the clock is gone, be it before it had begun.
-struct EndOfTime(Arc<Shared>);
+/// Ends the node as a crash would when the timer task is gone, even if it never ran.
+struct CrashOnDrop(Arc<Shared>);
 
-impl Drop for EndOfTime {
+impl Drop for CrashOnDrop {
     fn drop(&mut self) {
-        self.0.end_of_time();
+        self.0.crash();
     }
 }
 
-/// Wakes the node whenever something is due, and looks after its connections meanwhile.
-async fn keep_time(end: EndOfTime, mesh: Arc<Mesh>, mut alarm_clock: AlarmClock) {
-    let EndOfTime(shared) = &end;
+/// Timer task: wakes the node whenever something is due, and checks its links.
+async fn keep_time(end: CrashOnDrop, mesh: Arc<Mesh>, mut alarm_clock: AlarmClock) {
+    let CrashOnDrop(shared) = &end;
     let mut stop = mesh.stop.subscribe();
-    let mut look_at = Duration::ZERO;
+    let mut check_at = Duration::ZERO;
     while !*stop.borrow_and_update() {
-        // At every turn, also if it was for nothing: who follows the leader is hardly ever late itself.
+        // In every iteration, also after a spurious wake-up: a follower of the leader's heartbeat hardly ever
+        // reaches its own deadline.
         let now = shared.clock.now();
-        if look_at <= now {
-            mesh.look_after_all();
-            look_at = now + mesh.looks_every();
+        if check_at <= now {
+            mesh.check_links();
+            check_at = now + mesh.check_period();
         }
         let due = shared.due();
         if due <= now {
-            // Those who were woken speak first: what they say leaves with what waits.
-            shared.streak.others_first().await;
+            // Local tasks that were woken run first: their requests travel with the deferred operations.
+            shared.grant_budget.yield_to_woken().await;
             if shared.due() <= shared.clock.now() {
                 shared.tick();
             }

@@ -1,4 +1,4 @@
-//! The node: what a program has in its hands.
+//! The node, a member of a group.
 
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -20,9 +20,9 @@ use crate::table::{Key, Space};
 use crate::token::Token;
 use crate::{Campaign, NodeId, Observer};
 
-/// A member of a group. Cheap to clone; the node stops when the last clone, and the last guard, is gone.
+/// A member of a group. Clones are cheap; the node stops with its last clone and its last guard.
 ///
-/// Everything a [`Session`] can do a node can do, too, in a session of its own.
+/// A node has all methods of a [`Session`]; they act in a session of its own.
 #[derive(Clone)]
 pub struct Node {
     session: Session,
@@ -44,7 +44,7 @@ impl Deref for Node {
 }
 
 impl Node {
-    /// Sets one up.
+    /// A builder, to configure and start a node.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -57,29 +57,28 @@ impl Node {
         self.session.shared()
     }
 
-    /// The last messages that it sent to others and received from them, the oldest first: a look back
-    /// at an incident.
-    pub fn messages(&self) -> Vec<crate::Passed> {
+    /// The last messages sent and received, oldest first: to look into an incident.
+    pub fn messages(&self) -> Vec<crate::RecordedMessage> {
         self.shared().look(|core| core.flight.all(|id| core.name_of(ProcessId(id))))
     }
 
-    /// Its id in the group.
+    /// Its id.
     pub fn id(&self) -> NodeId {
         self.shared().id.0
     }
 
-    /// What people call it.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.shared().name
     }
 
-    /// Where it listens, if it does.
+    /// The address it listens on; `None` over NATS or in memory.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// A session of its own, for a client or a part of the program: what it holds ends with it.
-    /// Of its label, others see 255 bytes at most.
+    /// A session for one client, or one part of the program: what it holds ends with it. Other nodes show its
+    /// label, cut off after 255 bytes.
     pub fn session(&self, label: impl Into<Arc<str>>) -> Session {
         self.session.open(shortened(label))
     }
@@ -97,19 +96,19 @@ impl Node {
         }
     }
 
-    /// Why there is no group yet, in words; nothing when there is one.
+    /// Why there is no group yet; `None` if there is one.
     pub fn what_is_missing(&self) -> Option<String> {
         let missing = self.shared().look(|core| core.what_is_missing());
         Some(missing).filter(|what| !what.is_empty()).map(|missing| self.and_network(missing))
     }
 
-    /// Whether there is no group yet though everyone answers whom [`seeds`](crate::Builder::seeds)
-    /// named, and this node is none of them: then the lists of the founders are not the same.
+    /// Whether there is no group although all [`seeds`](crate::Builder::seeds) answer, and this node is not
+    /// among them. Then the nodes have different lists of founders.
     pub fn is_unlisted(&self) -> bool {
         self.shared().look(|core| core.is_unlisted())
     }
 
-    /// Without a network it is no wonder.
+    /// Puts a failure of the network before what it explains.
     fn and_network(&self, missing: String) -> String {
         match self.shared().troubles().1 {
             Some(trouble) => format!("{trouble} ({missing})"),
@@ -117,7 +116,7 @@ impl Node {
         }
     }
 
-    /// Everything this node knows, to be shown or serialised.
+    /// The status of this node and its group, to show or serialise.
     pub fn status(&self) -> Status {
         let now = self.shared().clock.now();
         let mut status = self.shared().look(|core| core.status(now));
@@ -126,61 +125,65 @@ impl Node {
         status
     }
 
-    /// Why a lock is not ours yet: who holds it, since when, who waits before us, and whether they
-    /// wait for each other.
+    /// Why a lock is not free: who holds it and since when, who waits, and whether they wait for each other.
     pub fn why(&self, lock: &str) -> Why {
         let now = self.shared().clock.now();
         self.shared().look(|core| core.why(lock, now))
     }
 
-    /// What happens from now on.
+    /// A stream of events, from now on.
     pub fn events(&self) -> Events {
         Events(self.shared().look(|core| core.events()))
     }
 
-    /// Who leads under `name`, now and whenever that changes.
+    /// A stream of the leaders under `name`.
     pub fn observe(&self, name: &str) -> Result<Observer, Error> {
         Observer::new(self.shared(), name)
     }
 
-    /// Takes a lock from whoever holds it: with `token`, only if it is that grant. The holder is
-    /// told; whether it listens is another matter, so the resource should check tokens.
+    /// Revokes a lock: with `token`, only that grant. The holder is notified, but may not react; so the
+    /// resource should check tokens.
     pub async fn revoke(&self, lock: &str, token: Option<Token>) -> Result<(), Error> {
-        self.take_away(Space::Lock, lock, token).await
+        self.revoke_key(Space::Lock, lock, token).await
     }
 
-    /// Takes permits of a semaphore from whoever holds them: with `token`, only that one. The holders
-    /// are told, as with [`revoke`](Self::revoke).
+    /// Revokes the permits of a semaphore: with `token`, only that one. The holders are notified, as with
+    /// [`revoke`](Self::revoke).
     pub async fn revoke_permits(&self, semaphore: &str, token: Option<Token>) -> Result<(), Error> {
-        self.take_away(Space::Semaphore, semaphore, token).await
+        self.revoke_key(Space::Semaphore, semaphore, token).await
     }
 
-    /// Has whoever leads under `name` lead no more: the next candidate does.
+    /// Ends the leadership under `name`: the next candidate leads.
     pub async fn step_down(&self, name: &str) -> Result<(), Error> {
-        self.take_away(Space::Campaign, name, None).await
+        self.revoke_key(Space::Campaign, name, None).await
     }
 
-    async fn take_away(&self, space: Space, name: &str, token: Option<Token>) -> Result<(), Error> {
+    async fn revoke_key(
+        &self,
+        space: Space,
+        name: &str,
+        token: Option<Token>,
+    ) -> Result<(), Error> {
         let key = Key { space, name: check_name(name)? };
         let (reply, answer) = oneshot::channel();
         self.shared().with(|core, _| core.revoke(key, token, reply));
         answer.await.map_err(|_| Error::Left)?
     }
 
-    /// Calls these addresses, too, now and for ever: for members that come later, or moved.
+    /// Calls these addresses, too, again and again: for members that were added or moved.
     pub fn call<S: Into<String>>(&self, addresses: impl IntoIterator<Item = S>) {
         if let Some(carrier) = self.shared().carrier() {
-            carrier.seek(self.shared(), addresses.into_iter().map(Into::into).collect());
+            carrier.dial(self.shared(), addresses.into_iter().map(Into::into).collect());
         }
     }
 
-    /// From now on new connections need this key. Those that stand go on: change it at all members
-    /// one after the other, and nobody notices.
+    /// Requires this key for new connections. Established ones continue: so change the key at all members one
+    /// after the other, without an interruption.
     pub fn change_key(&self, key: impl Into<Vec<u8>>) -> Result<(), Error> {
         self.change(Security::Key(key.into().into()))
     }
 
-    /// From now on new connections use these certificates: before the old ones expire.
+    /// Uses these certificates for new connections. Call it before the old ones expire.
     ///
     /// Needs feature `tls`.
     #[cfg(feature = "tls")]
@@ -191,26 +194,25 @@ impl Node {
     fn change(&self, security: Security) -> Result<(), Error> {
         security.check()?;
         if let Some(carrier) = self.shared().carrier() {
-            carrier.protect(security);
+            carrier.set_security(security);
         }
         Ok(())
     }
 
-    /// Founds a group of one in a new generation, for the others to join: an operator's last resort,
-    /// when a majority is lost for good. If it is not, there are two groups; tokens of this one are
-    /// higher.
+    /// Founds a group of one in a new generation, for others to join: an operator's last resort when a
+    /// majority is lost for good. If it is not lost, there are two groups; this one has the higher tokens.
     pub fn found_alone(&self) {
         self.shared().with(|core, _| core.found_alone());
     }
 
-    /// Ends the node as a crash would: nothing is released in order, and its connections close.
+    /// Ends the node as a crash would: nothing is released, and connections close.
     pub fn kill(&self) {
-        self.shared().end_of_time();
+        self.shared().crash();
     }
 
-    /// Leaves in order: what is held here is free at once, and nobody waits for us. What is still waited
-    /// for here ends with [`Error::Left`]. Returns when the others know, or after a lease where nobody answers;
-    /// then the port is closed and the data directory is free.
+    /// Leaves the group in order: all grants are released at once, and requests that still wait end with
+    /// [`Error::Left`]. Returns when the other members have confirmed, or after a lease without an answer.
+    /// Then the port is closed and the data directory is unlocked.
     pub async fn leave(&self) -> Result<(), Error> {
         self.shared().with(|core, now| core.leave(now));
         loop {
@@ -227,12 +229,13 @@ impl Node {
     }
 }
 
-/// A stream of what happens.
+/// A stream of events.
 #[derive(Debug)]
 pub struct Events(broadcast::Receiver<Event>);
 
 impl Events {
-    /// The next event; none when the node is gone. Who reads too slowly misses some, and is told how many.
+    /// The next event; `None` when the node has ended. A slow reader misses events, and gets
+    /// [`Event::Missed`] with their number.
     pub async fn next(&mut self) -> Option<Event> {
         match self.0.recv().await {
             Ok(event) => Some(event),
@@ -243,7 +246,7 @@ impl Events {
 }
 
 impl Node {
-    /// Stands for election under `name`: [`Session::campaign`] in the session of the node.
+    /// Stands for election under `name`: [`Session::campaign`] in the node's own session.
     pub fn campaign(&self, name: &str) -> Campaign {
         self.session.campaign(name)
     }

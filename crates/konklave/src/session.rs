@@ -1,13 +1,13 @@
-//! Sessions: everything a client holds hangs on one.
+//! Sessions of clients: the requests and grants of a client belong to its session.
 
 use std::sync::Arc;
 
 use crate::shared::Shared;
-use crate::table::{Hold, Space};
+use crate::table::{LockMode, Space};
 use crate::{Barrier, Campaign, Error, Group, LockAll, LockRequest};
 
-/// What one client of a node holds and waits for. Ends with its last clone, or when it is closed:
-/// then everything it held is free, and everything it waited for is given up.
+/// The requests and grants of one client. When the last clone is dropped, or the session is closed, all
+/// grants are released and all requests withdrawn.
 #[derive(Clone)]
 pub struct Session {
     open: Arc<Open>,
@@ -18,7 +18,7 @@ struct Open {
     number: u32,
 }
 
-/// Stops the node when nobody has anything of it any more.
+/// Stops the node when its last session is dropped.
 struct Running {
     shared: Arc<Shared>,
 }
@@ -43,12 +43,12 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// The first one of a node, which ends with it.
+    /// The node's own session, which lives as long as the node.
     pub(crate) fn first(shared: Arc<Shared>) -> Self {
         Self { open: Arc::new(Open { running: Arc::new(Running { shared }), number: 0 }) }
     }
 
-    /// Another one of the same node.
+    /// Another session of the same node.
     pub(crate) fn open(&self, label: Arc<str>) -> Self {
         let running = self.open.running.clone();
         let number = running.shared.with(|core, _| core.open(label));
@@ -64,12 +64,12 @@ impl Session {
         self.open.number
     }
 
-    /// Asks for a lock: alone, in order, for as long as it takes, unless said otherwise.
+    /// Requests a lock: by default exclusive, in order, and without a timeout.
     pub fn lock(&self, name: &str) -> LockRequest {
-        LockRequest::new(self.clone(), Space::Lock, name, Hold::Exclusive)
+        LockRequest::new(self.clone(), Space::Lock, name, LockMode::Exclusive)
     }
 
-    /// Asks for one of `permits` permits. Everyone must name the same number.
+    /// Requests one of `permits` permits. All requests must name the same number.
     ///
     /// ```
     /// # fn main() -> Result<(), konklave::Error> {
@@ -85,11 +85,11 @@ impl Session {
     /// # }
     /// ```
     pub fn semaphore(&self, name: &str, permits: u32) -> LockRequest {
-        LockRequest::new(self.clone(), Space::Semaphore, name, Hold::Permit { of: permits })
+        LockRequest::new(self.clone(), Space::Semaphore, name, LockMode::Permit { of: permits })
     }
 
-    /// Asks for several locks, all or none. They are taken in the order of their names, whatever
-    /// order they are given in, so that two who do this never wait for each other.
+    /// Requests several locks, all or none. They are requested in the order of their names, whatever order they
+    /// are given in, so two such requests never wait for each other.
     ///
     /// ```
     /// # fn main() -> Result<(), konklave::Error> {
@@ -98,7 +98,7 @@ impl Session {
     ///     let both = cluster.node(0).lock_all(["savings", "giro"]).label("transfer").acquire().await?;
     ///     let names: Vec<_> = both.iter().map(|guard| guard.name()).collect();
     ///     assert_eq!(names, ["giro", "savings"]);
-    ///     // Someone else gets none of them.
+    ///     // Another request gets none of them.
     ///     assert!(cluster.node(1).lock_all(["giro", "rent"]).try_acquire().await.is_err());
     ///     both.release().await
     /// })
@@ -117,7 +117,7 @@ impl Session {
     ///     let mut leaders = cluster.node(2).observe("scheduler")?;
     ///     assert_eq!(leaders.next().await, Some(None), "nobody leads yet");
     ///     let leadership = cluster.node(0).campaign("scheduler").label("here").await?;
-    ///     let leader = leaders.next().await.flatten().expect("someone leads");
+    ///     let leader = leaders.next().await.flatten().expect("node 0 leads");
     ///     assert_eq!((leader.label.as_str(), leader.token), ("here", leadership.token()));
     ///     // … lead, and stop when `leadership.lost().await` returns …
     ///     leadership.resign().await
@@ -128,14 +128,14 @@ impl Session {
         Campaign::new(self.clone(), name)
     }
 
-    /// A meeting point for `n`.
+    /// A barrier for `n` parties.
     ///
     /// ```
     /// # fn main() -> Result<(), konklave::Error> {
     /// let cluster = konklave::testing::Cluster::new(3);
     /// cluster.block_on(async {
     ///     let gates = [0, 1, 2].map(|i| cluster.node(i).barrier("loaded", 3));
-    ///     // Nobody goes on before all three are here.
+    ///     // No party passes before all three have arrived.
     ///     let (a, b, c) = tokio::join!(gates[0].wait(), gates[1].wait(), gates[2].wait());
     ///     a.and(b).and(c)
     /// })
@@ -145,9 +145,9 @@ impl Session {
         Barrier::new(self.clone(), name, n)
     }
 
-    /// Joins a group of the application: all members are told the same messages and views in the same
-    /// order. Returns when we belong to it; the first event is its state, for which a member has to
-    /// look at its own events ([`GroupEvent::Snapshot`](crate::GroupEvent)).
+    /// Joins a group of the application: all members get the same messages and views in the same order. Returns
+    /// when the group has the new member. Its first event is the state, which another member gives in answer to
+    /// its own event [`GroupEvent::Snapshot`](crate::GroupEvent).
     ///
     /// ```
     /// use konklave::GroupEvent;
@@ -175,14 +175,14 @@ impl Session {
         Group::enter(self.clone(), name).await
     }
 
-    /// Ends the session: all it holds is free, all it waits for is given up. The session of the node itself
-    /// can be used again.
+    /// Ends the session: releases its grants, and withdraws its requests. The node's own session stays
+    /// usable.
     pub fn close(&self) {
         let number = self.open.number;
         self.shared().with(|core, _| core.close(number));
     }
 
-    /// Whether it has not ended.
+    /// Whether the session has not ended.
     pub fn is_open(&self) -> bool {
         self.shared().look(|core| core.is_open(self.open.number))
     }

@@ -1,4 +1,4 @@
-//! A node that several tasks use: a lock around its core, and what happens after each step.
+//! A node shared by several tasks: its core behind a lock, and the work after each step of the core.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -12,42 +12,42 @@ use tokio::sync::Notify;
 use crate::builder::Timings;
 use crate::clock::Clock;
 use crate::core::{Core, Output};
+use crate::local_grant_budget::LocalGrantBudget;
 use crate::net::Security;
 use crate::store::{Record, Store};
-use crate::streak::Streak;
 use crate::wire::{Frame, WireError};
 
-/// How many frames that nobody waits for are sent together; far fewer than may be unconfirmed.
-pub(crate) const LAZY: u64 = 16;
+/// How many batched frames are sent together; far fewer than may be unconfirmed.
+pub(crate) const BATCH_FRAMES: u64 = 16;
 
-/// How much of a hurry a frame is in.
+/// When a frame is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Hurry {
-    /// Someone waits for it.
+pub(crate) enum Flush {
+    /// Immediately: a process waits for it.
     Now,
-    /// It goes when those here have said what they have to say to what came.
+    /// As soon as the local tasks have reacted to the last arrivals.
     Soon,
-    /// Nobody waits for it: it may wait for company.
-    Lazy,
+    /// With the next frames: no process waits for it.
+    Batched,
 }
 
-/// What carries frames to others.
+/// Carries frames to other processes.
 pub(crate) trait Carrier: Send + Sync {
-    /// Takes a frame along, in order; gives its number among those to this one, if anyone is there. One that
-    /// nobody would take in does not leave.
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Result<Option<u64>, WireError>;
-    /// Everything of this step has been taken along.
+    /// Queues a frame, in order. Returns its number among those to this receiver, or `None` without a link to
+    /// it. A frame that is too long is refused.
+    fn send(&self, to: ProcessId, frame: &Frame, flush: Flush) -> Result<Option<u64>, WireError>;
+    /// The step is over: sends its frames.
     fn flush(&self);
-    /// The node is gone.
+    /// The node has ended.
     fn stop(&self);
-    /// Returns when nobody can reach us any more.
+    /// Returns when no process can reach this node any more.
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async {})
     }
     /// Calls these addresses, too.
-    fn seek(&self, _shared: &Arc<Shared>, _addresses: Vec<String>) {}
-    /// Protects new connections so.
-    fn protect(&self, _security: Security) {}
+    fn dial(&self, _shared: &Arc<Shared>, _addresses: Vec<String>) {}
+    /// Protects new connections in this way.
+    fn set_security(&self, _security: Security) {}
 }
 
 pub(crate) struct Shared {
@@ -56,41 +56,41 @@ pub(crate) struct Shared {
     pub(crate) timings: Timings,
     pub(crate) name: Arc<str>,
     pub(crate) id: ProcessId,
-    /// Until when what is held here is safe, in nanoseconds.
+    /// The end of the lease, in nanoseconds; `u64::MAX` if it cannot run out.
     lease: AtomicU64,
-    /// When the clock has to wake us.
+    /// When the timer task has to call `tick`.
     due: AtomicU64,
-    /// Whether there is something to say that waits for company.
-    lingers: AtomicBool,
-    /// Wakes whoever looks after the clock.
+    /// Whether operations are deferred until local tasks have run.
+    has_deferred: AtomicBool,
+    /// Wakes the timer task.
     pub(crate) alarm: Notify,
-    /// Whether we are a member has changed.
+    /// Notified when the node becomes or ceases to be a member.
     pub(crate) changed: Notify,
-    /// There is room for messages again.
+    /// Notified when group messages of the application may be sent again.
     pub(crate) room: Notify,
-    /// How long those here have had their turns.
-    pub(crate) streak: Arc<Streak>,
+    /// Limits consecutive local grants.
+    pub(crate) grant_budget: Arc<LocalGrantBudget>,
 }
 
 struct Inner {
     core: Core,
     carrier: Option<Arc<dyn Carrier>>,
     store: Option<Store>,
-    /// Empty between steps: kept for the room it has.
+    /// Empty between steps; kept to reuse its memory.
     room: Vec<Output>,
-    /// What waits for the disk, and why.
-    held_back: VecDeque<Output>,
+    /// Outputs that wait for the disk; and its last error.
+    awaiting_disk: VecDeque<Output>,
     trouble: Option<String>,
     /// What is wrong with the network.
     network: Option<String>,
-    /// What the disk has not taken yet, though nobody waits for it, and when it was last tried.
+    /// The last `Output::Note` that is not on disk, and when its write was last tried.
     unsaved: Option<(Record, Instant)>,
 }
 
-/// How many frames wait for the disk. What is lost is said again, as on any link.
-const HELD_BACK: usize = 1024;
-/// How long to wait before the disk is tried again.
-const AGAIN: Duration = Duration::from_millis(500);
+/// The most frames to keep for a failing disk. The links or the group replace dropped ones.
+const AWAITING_DISK: usize = 1024;
+/// The delay between attempts to write.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 impl Shared {
     pub(crate) fn new(
@@ -100,15 +100,15 @@ impl Shared {
         timings: Timings,
         name: Arc<str>,
     ) -> Arc<Self> {
-        let (id, streak) = (core.me(), core.streak());
-        let (held_back, trouble, network, carrier) = (VecDeque::new(), None, None, None);
+        let (id, grant_budget) = (core.me(), core.grant_budget());
+        let (awaiting_disk, trouble, network, carrier) = (VecDeque::new(), None, None, None);
         Arc::new(Self {
             inner: Mutex::new(Inner {
                 core,
                 carrier,
                 store,
                 room: Vec::new(),
-                held_back,
+                awaiting_disk,
                 trouble,
                 network,
                 unsaved: None,
@@ -119,11 +119,11 @@ impl Shared {
             id,
             lease: AtomicU64::new(0),
             due: AtomicU64::new(0),
-            lingers: AtomicBool::new(false),
+            has_deferred: AtomicBool::new(false),
             alarm: Notify::new(),
             changed: Notify::new(),
             room: Notify::new(),
-            streak,
+            grant_budget,
         })
     }
 
@@ -131,13 +131,13 @@ impl Shared {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the node its network.
+    /// Connects the node to its network.
     pub(crate) fn connect(&self, carrier: Arc<dyn Carrier>) {
         self.lock().carrier = Some(carrier);
         self.with(|_, _| ());
     }
 
-    /// Lets the node take a step, and sees to what it wants done.
+    /// Runs one step of the core, performs its outputs, and publishes what other tasks read without the lock.
     pub(crate) fn with<R>(&self, step: impl FnOnce(&mut Core, Duration) -> R) -> R {
         let mut inner = self.lock();
         let member = inner.core.is_member();
@@ -149,10 +149,10 @@ impl Shared {
         inner.core.end_step();
         let lease = inner.core.lease_ends().map_or(u64::MAX, |until| until.as_nanos() as u64);
         self.lease.store(lease, Ordering::Release);
-        let lingers = inner.core.lingers();
-        // What lingers is due when those here have had their turn.
-        let due = if lingers { 0 } else { inner.core.next_due().as_nanos() as u64 };
-        self.lingers.store(lingers, Ordering::Release);
+        let has_deferred = inner.core.has_deferred();
+        // Deferred operations are due as soon as the woken local tasks have run.
+        let due = if has_deferred { 0 } else { inner.core.next_due().as_nanos() as u64 };
+        self.has_deferred.store(has_deferred, Ordering::Release);
         let changed = member != inner.core.is_member() || inner.core.has_left();
         let carrier = sent.then(|| inner.carrier.clone()).flatten();
         let sooner = self.due.swap(due, Ordering::AcqRel) > due;
@@ -172,30 +172,30 @@ impl Shared {
         result
     }
 
-    /// Whether there is something to say that waits for company.
-    pub(crate) fn lingers(&self) -> bool {
-        self.lingers.load(Ordering::Acquire)
+    /// Whether operations are deferred until local tasks have run.
+    pub(crate) fn has_deferred(&self) -> bool {
+        self.has_deferred.load(Ordering::Acquire)
     }
 
-    /// Something leaves: what waited for company leaves with it.
-    pub(crate) fn say_all(&self) {
-        if self.lingers() {
+    /// A record is about to be written: sends the deferred operations along.
+    pub(crate) fn send_deferred(&self) {
+        if self.has_deferred() {
             self.with(|core, _| core.pump_all());
         }
     }
 
-    /// Only looks.
+    /// Reads the core without changing it.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&Core) -> R) -> R {
         look(&self.lock().core)
     }
 
-    /// What the disk says, and what is wrong with the network, if anything.
+    /// The errors of the disk and of the network, if any.
     pub(crate) fn troubles(&self) -> (Option<String>, Option<String>) {
         let inner = self.lock();
         (inner.trouble.clone(), inner.network.clone())
     }
 
-    /// What is wrong with the network as a whole, if anything; told once.
+    /// Records what is wrong with the network as a whole; publishes changes only.
     #[cfg(feature = "nats")]
     pub(crate) fn network(&self, trouble: Option<String>) {
         let mut inner = self.lock();
@@ -205,9 +205,10 @@ impl Shared {
         }
     }
 
-    /// Until when what is held here is safe; none: nobody could take it. A grant reaches its task
-    /// within the step that made it, before the lease of that step can be seen here: what looks run
-    /// out is asked again when the step is over.
+    /// The end of the lease; `None` if it cannot run out.
+    ///
+    /// A session may get its grant while the step that granted it is still running, before that step's lease
+    /// is published. So an expired value is checked under the lock, after the step.
     pub(crate) fn lease(&self) -> Option<Duration> {
         let until = self.lease.load(Ordering::Acquire);
         let seen = (until < u64::MAX).then(|| Duration::from_nanos(until));
@@ -217,7 +218,7 @@ impl Shared {
         }
     }
 
-    /// When the clock has to wake the node.
+    /// When the timer task has to call `tick`.
     pub(crate) fn due(&self) -> Duration {
         Duration::from_nanos(self.due.load(Ordering::Acquire))
     }
@@ -226,14 +227,14 @@ impl Shared {
         self.with(|core, now| core.tick(now));
     }
 
-    /// The network, as long as there is one.
+    /// The network, while there is one.
     pub(crate) fn carrier(&self) -> Option<Arc<dyn Carrier>> {
         self.lock().carrier.clone()
     }
 
-    /// Cuts the network, which may take a moment, and lets go of the disk.
+    /// Disconnects the network, which may take a moment, and closes the data directory.
     pub(crate) fn stop(&self) -> Option<Arc<dyn Carrier>> {
-        self.say_all();
+        self.send_deferred();
         let (carrier, store) = {
             let mut inner = self.lock();
             (inner.carrier.take(), inner.store.take())
@@ -242,15 +243,15 @@ impl Shared {
         carrier.inspect(|carrier| carrier.stop())
     }
 
-    /// Nobody looks after the clock any more, be it because the runtime is gone: the node ends as in a crash.
-    pub(crate) fn end_of_time(&self) {
+    /// Ends the node as a crash would: its timer task is gone, perhaps with the runtime.
+    pub(crate) fn crash(&self) {
         let _ = self.stop();
-        self.with(|core, _| core.die());
+        self.with(|core, _| core.terminate());
     }
 }
 
 impl Inner {
-    /// What the disk says; told once.
+    /// Records the error of the disk; publishes changes only.
     fn disk(&mut self, trouble: Option<String>) {
         if self.trouble != trouble {
             self.core.disk(trouble.clone());
@@ -258,7 +259,7 @@ impl Inner {
         }
     }
 
-    /// Writes down what nobody waits for.
+    /// Writes the pending note, if there is one.
     fn note(&mut self) {
         let Some((record, _)) = &self.unsaved else { return };
         let saved = self.store.as_ref().map_or(Ok(()), |store| store.save(record));
@@ -269,25 +270,25 @@ impl Inner {
         }
     }
 
-    /// What the disk did not take is tried again from time to time.
+    /// Tries a failed write of a note again from time to time.
     fn note_again(&mut self) {
-        if self.unsaved.as_ref().is_some_and(|(_, tried)| tried.elapsed() > AGAIN) {
+        if self.unsaved.as_ref().is_some_and(|(_, tried)| tried.elapsed() > RETRY_DELAY) {
             self.note();
         }
     }
 
-    /// Something that must be on disk is there: if nothing else is to be, what waited for it goes on.
+    /// A record is on disk. If no other one waits, the core may go on.
     fn on_saved(&mut self) {
-        if !self.held_back.iter().any(|output| matches!(output, Output::Save(_))) {
+        if !self.awaiting_disk.iter().any(|output| matches!(output, Output::Save(_))) {
             self.core.saved();
-            self.held_back.extend(self.core.take_outputs(Vec::new()));
+            self.awaiting_disk.extend(self.core.take_outputs(Vec::new()));
         }
     }
 
     fn send(&mut self, to: ProcessId, frame: &Frame, now: Duration) {
         if let Some(carrier) = &self.carrier {
-            let hurry = self.core.hurry(to, frame);
-            match carrier.send(to, frame, hurry) {
+            let flush = self.core.flush_policy(to, frame);
+            match carrier.send(to, frame, flush) {
                 Ok(Some(number)) => self.core.flight.note(now, true, to.0, number, frame),
                 Ok(None) => {}
                 Err(error) => self.core.refused(format!("node {}", to.0), error.to_string(), now),
@@ -295,28 +296,29 @@ impl Inner {
         }
     }
 
-    /// Of the frames that wait for the disk, as many are kept as there is room for: the latest.
+    /// Keeps only the latest of the frames that wait for the disk.
     fn forget_old_frames(&mut self) {
         let is_frame = |output: &Output| matches!(output, Output::Send { .. });
-        let frames = self.held_back.iter().filter(|output| is_frame(output)).count();
-        let mut surplus = frames.saturating_sub(HELD_BACK);
-        self.held_back.retain(|output| {
+        let frames = self.awaiting_disk.iter().filter(|output| is_frame(output)).count();
+        let mut surplus = frames.saturating_sub(AWAITING_DISK);
+        self.awaiting_disk.retain(|output| {
             let forgets = surplus > 0 && is_frame(output);
             surplus -= usize::from(forgets);
             !forgets
         });
     }
 
-    /// Does what the core wants done, in order; whether anything was sent.
+    /// Performs the outputs of the core, in order; returns whether a frame was sent.
     fn carry_out(&mut self, now: Duration) -> bool {
         self.note_again();
-        if self.held_back.is_empty() && !self.core.has_outputs() {
+        if self.awaiting_disk.is_empty() && !self.core.has_outputs() {
             return false;
         }
         let mut outputs = self.core.take_outputs(std::mem::take(&mut self.room));
         let sends = |output: &Output| matches!(output, Output::Send { .. });
         let sent =
-            if self.held_back.is_empty() && self.carrier.is_some() && outputs.iter().all(sends) {
+            if self.awaiting_disk.is_empty() && self.carrier.is_some() && outputs.iter().all(sends)
+            {
                 for output in outputs.drain(..) {
                     if let Output::Send { to, frame } = output {
                         self.send(to, &frame, now);
@@ -324,17 +326,17 @@ impl Inner {
                 }
                 true
             } else {
-                self.held_back.extend(outputs.drain(..));
+                self.awaiting_disk.extend(outputs.drain(..));
                 self.carrier.is_some() && self.carry_out_slowly(now)
             };
         self.room = outputs;
         sent
     }
 
-    /// The same where there is something for the disk: before that is there, nothing after it leaves.
+    /// The same with records to save: no later output is performed before a record is on disk.
     fn carry_out_slowly(&mut self, now: Duration) -> bool {
         let mut sent = false;
-        while let Some(output) = self.held_back.pop_front() {
+        while let Some(output) = self.awaiting_disk.pop_front() {
             match output {
                 Output::Send { to, frame } => {
                     self.send(to, &frame, now);
@@ -353,8 +355,8 @@ impl Inner {
                     }
                     Some(Err(error)) => {
                         self.disk(Some(error.to_string()));
-                        // Tried again with the next step; the clock sees to it that there is one.
-                        self.held_back.push_front(Output::Save(record));
+                        // Tried again in the next step; the timer ensures that there is one.
+                        self.awaiting_disk.push_front(Output::Save(record));
                         self.forget_old_frames();
                         return sent;
                     }
@@ -371,46 +373,46 @@ mod tests {
     use crate::Node;
 
     #[tokio::test]
-    async fn a_lease_that_was_not_published_yet_is_asked_for() {
+    async fn unpublished_lease_is_read_from_core() {
         let node = Node::builder().start().await.unwrap();
         node.ready().await.unwrap();
         let shared = node.shared();
-        // A task sees its grant while the step that made it has not ended.
+        // Imitates a step that has delivered a grant, but not published its lease yet.
         shared.lease.store(0, Ordering::Release);
         assert_eq!(shared.lease(), None, "alone, nobody could take it");
     }
 
-    /// A node that is outside calls for others on and on, be the disk full for a week.
+    /// A node without a group sends joins for ever, even if the disk stays full for a week.
     #[tokio::test]
-    async fn what_waits_for_a_full_disk_is_bounded() {
+    async fn outputs_awaiting_disk_are_bounded() {
         let folder = std::env::temp_dir().join(format!("konklave-full-{}", std::process::id()));
         let node = Node::builder().data_dir(&folder).found_alone().join().await.unwrap();
         let shared = node.shared();
-        let say = |stamp| {
+        let send = |stamp| {
             let frame = Frame::Pong { view: Default::default(), stamp };
-            shared.lock().held_back.push_back(Output::Send { to: ProcessId(9), frame });
+            shared.lock().awaiting_disk.push_back(Output::Send { to: ProcessId(9), frame });
             shared.with(|_, _| ());
         };
         std::fs::remove_dir_all(&folder).unwrap();
         let record = shared.look(Core::record);
         let waiting = [Output::Save(record.clone()), Output::Note(record)];
-        shared.lock().held_back.extend(waiting);
-        (0..5000).for_each(say);
+        shared.lock().awaiting_disk.extend(waiting);
+        (0..5000).for_each(send);
         {
-            let waiting = &shared.lock().held_back;
-            assert_eq!(waiting.len(), 2 + HELD_BACK);
+            let waiting = &shared.lock().awaiting_disk;
+            assert_eq!(waiting.len(), 2 + AWAITING_DISK);
             assert!(matches!(waiting[0], Output::Save(_)) && matches!(waiting[1], Output::Note(_)));
             let stamp = |output: &Output| match output {
                 Output::Send { frame: Frame::Pong { stamp, .. }, .. } => Some(*stamp),
                 _ => None,
             };
             let kept: Vec<u64> = waiting.iter().filter_map(stamp).collect();
-            let latest: Vec<u64> = (5000 - HELD_BACK as u64..5000).collect();
+            let latest: Vec<u64> = (5000 - AWAITING_DISK as u64..5000).collect();
             assert_eq!(kept, latest, "in order");
         }
         std::fs::create_dir_all(&folder).unwrap();
-        say(5000);
-        assert!(shared.lock().held_back.is_empty());
+        send(5000);
+        assert!(shared.lock().awaiting_disk.is_empty());
         assert!(folder.join("node.json").exists());
         let _ = std::fs::remove_dir_all(&folder);
     }

@@ -1,130 +1,133 @@
-//! What a node tells of itself and its group, to be shown or serialised.
+//! Status of a node and its group, and events, to show or serialise.
 
-mod circles;
+mod wait_cycles;
 
-pub(crate) use circles::{Waits, circles};
+pub(crate) use wait_cycles::{WaitsFor, wait_cycles};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{NodeId, Token};
 
-/// Everything a node knows.
+/// The status of a node.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// Its id.
     pub node: NodeId,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// Which of its lives this is.
+    /// The number of its present incarnation.
     pub incarnation: u32,
-    /// Whether it takes part: it can be granted something.
+    /// Whether it is a member: its requests can be granted.
     pub member: bool,
-    /// What is missing for a group, in words, if anything.
+    /// What is missing for a group, in words.
     pub missing: Option<String>,
-    /// What the disk says, if it refuses.
+    /// The error of the disk, if it fails.
     pub trouble: Option<String>,
-    /// What is wrong with the network as a whole, if anything: the NATS server is not reached.
+    /// The error of the network as a whole: the NATS server is unreachable.
     #[serde(default)]
     pub network: Option<String>,
-    /// Generation and epoch of its view, if it is in one.
+    /// Generation and epoch of its view.
     pub view: Option<(u32, u64)>,
-    /// Who leads the view: it fixes the order of everything.
+    /// The leader of the view, which orders all operations.
     pub leader: Option<NodeId>,
-    /// The members, the most senior first; then who is entering.
+    /// The members, most senior first; then those that are entering.
     pub members: Vec<MemberStatus>,
-    /// How many are needed, and how many are there.
+    /// The majority the view needs, and how many members answer.
     pub quorum: Quorum,
-    /// For how many milliseconds what it holds is safe; none when nobody could take it.
+    /// For how many milliseconds this node's grants are certain; none if they cannot expire.
     pub lease_ms: Option<u64>,
-    /// Everything that is held or wanted, in the order of names: locks, semaphores, campaigns.
+    /// All locks, semaphores and campaigns that are held or wanted, ordered by name.
     pub locks: Vec<LockStatus>,
 }
 
-/// One node, as another sees it.
+/// A member, as this node sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MemberStatus {
     /// Its id.
     pub node: NodeId,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// Which of its lives.
+    /// The number of its incarnation.
     pub incarnation: u32,
-    /// Whether it has a vote; not while it gets the state.
+    /// Whether it has a vote; not while it receives the state.
     pub votes: bool,
-    /// Whether a connection to it stands; true for ourselves.
+    /// Whether a connection to it is established; true for this node itself.
     pub connected: bool,
-    /// Whether we take it for dead.
+    /// Whether this node suspects that it has crashed.
     pub suspected: bool,
-    /// How many milliseconds ago it answered us; none for ourselves, or if it never did.
+    /// How many milliseconds ago it sent what it answered last: none for this node itself, or without an
+    /// answer.
     pub heard_ms: Option<u64>,
 }
 
-/// The arithmetic of majorities.
+/// The majority of a view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Quorum {
-    /// Those with a vote.
+    /// The number of members with a vote.
     pub of: usize,
     /// How many of them are needed.
     pub needed: usize,
-    /// How many we hear, ourselves included.
+    /// How many answer, this node included.
     pub heard: usize,
 }
 
-/// A lock, a semaphore or a campaign that someone holds or wants.
+/// A lock, a semaphore or a campaign that is held or wanted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LockStatus {
     /// `lock`, `semaphore` or `campaign`.
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// How many may hold it at a time, if it is a semaphore.
+    /// The number of permits of a semaphore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permits: Option<u32>,
-    /// Who holds it.
+    /// The holders.
     pub holders: Vec<Holder>,
-    /// Who waits, the next first.
+    /// The waiting requests, the next one first.
     pub queue: Vec<Waiter>,
 }
 
-/// One who holds something.
+/// A holder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Holder {
     /// Its node.
     pub node: NodeId,
-    /// What people call the node.
+    /// The node's name.
     pub name: String,
-    /// Which of the node's sessions.
+    /// Its session at the node.
     pub session: u32,
-    /// What it says of itself.
+    /// Its label.
     pub label: String,
     /// `exclusive`, `shared` or `permit`.
     pub mode: String,
-    /// Its token. A node that kept the lock for its next user may have given higher ones since.
+    /// Its token. If another node cached the lock, it may have granted higher ones locally since.
     pub token: Token,
     /// How many milliseconds ago this node saw it become the holder.
     pub since_ms: u64,
-    /// For our own: for how many milliseconds it is safe without a sign of life of a majority.
+    /// At its own node only: for how many milliseconds the grant is certain without a further answer of a
+    /// majority.
     pub valid_for_ms: Option<u64>,
-    /// For our own: whether someone uses it, or the node keeps it because nobody else wants it.
+    /// At its own node only: whether a session uses it, or the node keeps it cached.
     pub used: Option<bool>,
-    /// Whether its node is gone, and the lock stays taken until it must know.
+    /// Whether the lock is fenced: its holder's node is excluded, and nobody else gets the lock before its
+    /// lease has expired.
     pub frozen: bool,
-    /// Whether it was taken from it, and it has not let it go yet; of a lock that an algorithm serves, only its
-    /// own node knows.
+    /// Whether it is revoked and the holder has not released it yet. For a lifted lock, only the holder's
+    /// node knows.
     #[serde(default)]
     pub revoked: bool,
 }
 
-/// One who waits for something.
+/// A waiting request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Waiter {
     /// Its node.
     pub node: NodeId,
-    /// What people call the node.
+    /// The node's name.
     pub name: String,
-    /// Which of the node's sessions.
+    /// Its session at the node.
     pub session: u32,
-    /// What it says of itself.
+    /// Its label.
     pub label: String,
     /// `exclusive`, `shared` or `permit`.
     pub mode: String,
@@ -132,60 +135,60 @@ pub struct Waiter {
     pub priority: i32,
 }
 
-/// Why a lock is not ours yet.
+/// Why a lock is not free.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Why {
     /// The lock.
     pub name: String,
-    /// In one word.
+    /// The reason in one word.
     pub state: WhyState,
-    /// Who holds it and who waits, if anyone.
+    /// Its holders and waiting requests.
     pub lock: Option<LockStatus>,
-    /// The nodes of those who hold it, as we see them.
+    /// The holders' nodes, as this node sees them.
     pub holders: Vec<MemberStatus>,
-    /// The arithmetic of the majority we need.
+    /// The majority of the view.
     pub quorum: Quorum,
-    /// Who waits for whom in a circle, if so: each waits for a lock of the next, the last for one of
-    /// the first. Each is `(node, session, the lock it waits for)`.
+    /// A cycle of sessions that wait for each other: each waits for a lock of the next, the last for one of
+    /// the first. Each entry is `(node, session, the lock it waits for)`.
     pub cycle: Vec<(NodeId, u32, String)>,
-    /// What is missing for a group, if anything.
+    /// What is missing for a group.
     pub missing: Option<String>,
 }
 
-/// Why, in one word.
+/// Why a lock is not free, in one word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhyState {
-    /// Nobody holds it or wants it.
+    /// It is free.
     Free,
-    /// Someone holds it.
+    /// It is held.
     Held,
-    /// Its holder is gone, and others wait until it must know.
+    /// It is fenced: its holder is excluded, and its lease may not have expired.
     Frozen,
-    /// Those who hold and want it wait for each other.
+    /// Its holders and waiters wait for each other.
     Deadlock,
     /// This node is in no group.
     NoGroup,
-    /// This node hears no majority.
+    /// No majority answers this node.
     NoQuorum,
 }
 
-/// Why something is held no more, though nobody gave it back.
+/// Why a grant is lost without having been released.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Loss {
-    /// No majority answered for as long as a lease lasts.
+    /// No majority answered during a lease.
     Lease,
-    /// An operator took it.
+    /// An operator revoked it.
     Revoked,
-    /// The others went on without this node.
+    /// The other members excluded this node.
     Excluded,
-    /// Too few members of the view are left in the life they had in it: the group begins anew.
+    /// Too few members of the view still run in the incarnation they had in it: the group is founded anew.
     Dissolved,
     /// This node left its group, or was stopped.
     Left,
-    /// The session that held it is over.
+    /// The holder's session has ended.
     Closed,
 }
 
@@ -193,12 +196,12 @@ impl Loss {
     const ALL: [Self; 6] =
         [Self::Lease, Self::Revoked, Self::Excluded, Self::Dissolved, Self::Left, Self::Closed];
 
-    /// A number that is not zero.
+    /// A number other than zero.
     pub(crate) fn code(self) -> u8 {
         self as u8 + 1
     }
 
-    /// What a number stands for.
+    /// The loss with this number.
     pub(crate) fn of(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|loss| loss.code() == code)
     }
@@ -217,88 +220,88 @@ impl std::fmt::Display for Loss {
     }
 }
 
-/// Something that happened.
+/// An event at a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
 #[non_exhaustive]
 pub enum Event {
-    /// A view began.
+    /// A view was installed.
     View {
         /// Its generation.
         generation: u32,
         /// Its number.
         epoch: u64,
-        /// Who has a vote, the most senior first.
+        /// The members with a vote, most senior first.
         members: Vec<NodeId>,
-        /// Who is entering.
+        /// The members that are entering.
         entering: Vec<NodeId>,
-        /// What people call the members and those who are entering, in this order.
+        /// The names of both, in this order.
         #[serde(default)]
         names: Vec<String>,
     },
-    /// The others went on without us: all we held is lost.
+    /// The other members excluded this node: all its grants are lost.
     Excluded,
-    /// Too few members of the view are left in the life they had in it, so that it can decide nothing any
-    /// more: all we held is lost, and the group begins anew.
+    /// Too few members of the view still run in the incarnation they had in it, so that it cannot decide
+    /// anything: all grants of this node are lost, and the group is founded anew.
     Dissolved,
-    /// We left.
+    /// This node left.
     Left,
     /// No majority answers.
     Blocked,
-    /// A connection stands.
+    /// A connection was established.
     Connected {
-        /// To whom.
+        /// To this node.
         node: NodeId,
-        /// What people call it.
+        /// Its name.
         #[serde(default)]
         name: String,
     },
-    /// Someone's process is gone, or it does not answer.
+    /// A process ended, or does not answer.
     Suspected {
-        /// Who.
+        /// Its node.
         node: NodeId,
-        /// What people call it.
+        /// The node's name.
         #[serde(default)]
         name: String,
     },
-    /// A stranger was refused, or refused us, or a member cannot be understood. Told once, and
-    /// every minute as long as it goes on.
+    /// A process refused this node or was refused, or a member's frames make no sense. Repetitions are
+    /// reported once per minute.
     Refused {
-        /// From where.
+        /// Its address.
         address: String,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// How often the same has happened since it was told last.
+        /// How often the same happened since the last report.
         again: u64,
     },
     /// The network as a whole failed, or works again.
     Network {
-        /// What is wrong, if anything.
+        /// The error; none if it works again.
         trouble: Option<String>,
     },
-    /// What must survive could not be written, or can be again.
+    /// The disk failed, or works again.
     Disk {
-        /// What is wrong, if anything.
+        /// The error; none if it works again.
         trouble: Option<String>,
     },
-    /// Someone here was granted something.
+    /// A session of this node was granted something.
     Granted {
-        /// What.
+        /// The name of the lock, semaphore or campaign.
         name: String,
-        /// With this token.
+        /// The token of the grant.
         token: Token,
     },
-    /// Someone here lost something.
+    /// A session of this node lost a grant.
     Lost {
-        /// What.
+        /// The name of the lock, semaphore or campaign.
         name: String,
-        /// Why.
+        /// The reason.
         why: Loss,
     },
-    /// Someone of the group, here or elsewhere, holds something from now on, as the table says. A lock
-    /// that a node keeps for its next user changes hands there without the table ([`Event::Granted`]).
-    /// Of locks that an algorithm serves ([`Mutex`](crate::Mutex)), nodes tell each other with their signs
-    /// of life: who held one for less than that may not be heard of elsewhere.
+    /// There is a new holder in the group, according to the table. Local grants of a cached lock are not
+    /// reported, except at their node ([`Event::Granted`]). Holders of lifted locks
+    /// ([`LockAlgorithm`](crate::LockAlgorithm)) are reported with heartbeats: other nodes may miss a shorter
+    /// grant.
     Held {
         /// `lock`, `semaphore` or `campaign`.
         kind: String,
@@ -306,27 +309,27 @@ pub enum Event {
         name: String,
         /// The holder's node.
         node: NodeId,
-        /// What people call the node.
+        /// The node's name.
         by: String,
-        /// What the holder says of itself.
+        /// The holder's label.
         label: String,
         /// Its token.
         token: Token,
     },
-    /// Someone of the group, here or elsewhere, holds something no more.
+    /// A holder in the group is one no more.
     Freed {
         /// `lock`, `semaphore` or `campaign`.
         kind: String,
         /// Its name.
         name: String,
-        /// The node that held it.
+        /// The former holder's node.
         node: NodeId,
-        /// What people call the node.
+        /// The node's name.
         by: String,
     },
-    /// Events came faster than they were read.
+    /// The reader was too slow: events are missing.
     Missed {
-        /// How many are gone.
+        /// The number of missing events.
         missed: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! The little that must survive: who we are, and how high the numbers went.
+//! The data directory: the few facts about a node that must survive a restart.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,25 +12,25 @@ use crate::error::Error;
 const FILE: &str = "node.json";
 const SCHEMA: &str = "konklave.node/1";
 
-/// What a node keeps.
+/// The record of a node.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) schema: String,
     pub(crate) id: u32,
     pub(crate) key: u64,
-    /// How many lives it has had.
+    /// The number of its present incarnation.
     pub(crate) incarnation: u32,
     /// The highest generation it has seen.
     pub(crate) generation: u32,
-    /// The last view it was in.
+    /// The members of the last view it was in: ids and names.
     pub(crate) members: Vec<(u32, String)>,
 }
 
-/// The data directory of one node, which no other process may use meanwhile.
+/// The data directory of a node; locked against other processes.
 #[derive(Debug)]
 pub(crate) struct Store {
     folder: PathBuf,
-    /// Locked as long as we live.
+    /// The file lock, held while the node lives.
     _lock: File,
 }
 
@@ -64,7 +64,7 @@ impl Store {
         Ok(record)
     }
 
-    /// Writes the record: whole, on disk, or not at all.
+    /// Writes the record atomically, and syncs it to disk.
     pub(crate) fn save(&self, record: &Record) -> Result<(), Error> {
         let path = self.folder.join(FILE);
         let written = || -> io::Result<()> {

@@ -1,7 +1,7 @@
-//! What every member knows: locks, semaphores, campaigns, barriers and groups.
+//! The replicated table: locks, semaphores, campaigns, barriers and groups of the application.
 //!
-//! A deterministic machine without a clock. It is fed the operations of all members in the one order
-//! that the group agreed on, so that it is the same everywhere.
+//! A deterministic state machine without a clock. All members apply the same operations in the same order, so
+//! their tables are equal.
 
 mod barriers;
 mod groups;
@@ -10,10 +10,10 @@ mod locks;
 mod ops;
 mod parts;
 
-pub(crate) use groups::{Circle, Place};
-pub(crate) use lock::{Grant, Lock, Waiting};
+pub(crate) use groups::{AppGroup, AppMember};
+pub(crate) use lock::{Grant, Lock, QueuedRequest};
 pub(crate) use ops::{
-    Batch, Claim, HEAVIEST, Hold, Key, Op, Outcome, Part, Payload, Refusal, Space, text,
+    Batch, ClaimId, HEAVIEST, Key, LockMode, Op, Outcome, Part, Payload, Refusal, Space, text,
 };
 
 use std::collections::BTreeMap;
@@ -23,41 +23,41 @@ use konklave_algorithms::group::{Member, ViewId};
 use konklave_process::ProcessSet;
 use rustc_hash::FxHashMap;
 
-use crate::token::{KEPT_BITS, Token};
-use barriers::Meeting;
+use crate::token::{LOCAL_GRANT_BITS, Token};
+use barriers::BarrierState;
 
-/// A name that someone gave a lock, a campaign, a barrier or a group.
+/// The name of a lock, semaphore, campaign, barrier or group.
 pub(crate) type Name = Arc<str>;
 
-/// The table.
+/// The replicated table.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Table {
     tokens: Tokens,
-    /// By name only where the order matters: it must be the same everywhere.
+    /// Sorted by name only where the order matters: it must be the same at all members.
     locks: FxHashMap<Key, Lock>,
-    meetings: BTreeMap<Name, Meeting>,
-    circles: BTreeMap<Name, Circle>,
+    barriers: BTreeMap<Name, BarrierState>,
+    app_groups: BTreeMap<Name, AppGroup>,
 }
 
-/// What the next token is made of.
+/// The parts of the next token.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Tokens {
     generation: u32,
     epoch: u32,
-    /// How many this view has given.
+    /// The number of tokens given in this view.
     count: u64,
 }
 
 impl Tokens {
-    /// The next one: higher than all before it.
+    /// The next token, higher than all before.
     fn next(&mut self) -> Token {
         self.count += 1;
-        Token { generation: self.generation, epoch: self.epoch, k: self.count << KEPT_BITS }
+        Token { generation: self.generation, epoch: self.epoch, k: self.count << LOCAL_GRANT_BITS }
     }
 }
 
 impl Table {
-    /// Carries out one operation.
+    /// Applies one operation.
     pub(crate) fn apply(&mut self, op: &Op, out: &mut Vec<Outcome>) {
         match *op {
             Op::Acquire { ref key, .. }
@@ -65,10 +65,10 @@ impl Table {
             | Op::Pass { ref key, .. }
             | Op::Cancel { ref key, .. }
             | Op::Deny { ref key, .. } => self.apply_to_lock(key, op, out),
-            Op::Thaw { member } => self.thaw(member, out),
+            Op::LeaseExpired { member } => self.expire_lease(member, out),
             Op::Revoke { claim, ref key, token } => {
                 let held = self.revoke(key, token, out);
-                out.push(Outcome::Revoked { claim, held });
+                out.push(Outcome::RevokeDone { claim, held });
             }
             Op::Arrive { claim, ref name, of } => self.arrive(name.clone(), of, claim, out),
             Op::Depart { claim, ref name } => self.depart(name, claim),
@@ -86,13 +86,13 @@ impl Table {
                 self.ask_another(group, to, instead_of, out);
             }
             Op::Part(ref part) => self.take_part(part.clone()),
-            // Said at the end of a view only.
+            // Summaries are not ordered: they travel in view changes only.
             Op::Summary(_) => {}
         }
     }
 
-    /// A view begins. Those who left with our consent, and all that is not `safe`, are free at once;
-    /// what others hold safely stays frozen until they must know.
+    /// A view begins. Grants of members that left in order, and grants with fast handover, are released at
+    /// once. Lease-safe grants of excluded members stay fenced until their leases have expired.
     pub(crate) fn install(
         &mut self,
         view: ViewId,
@@ -102,19 +102,19 @@ impl Table {
     ) {
         self.set_view(view);
         self.depart_locks(members, left, out);
-        self.depart_meetings(members);
-        self.depart_circles(members, out);
+        self.depart_barriers(members);
+        self.depart_app_groups(members, out);
     }
 
-    /// The view whose tokens are given from now on.
+    /// Sets the view whose tokens are given from now on.
     pub(crate) fn set_view(&mut self, view: ViewId) {
         let epoch = u32::try_from(view.epoch).unwrap_or(u32::MAX);
         self.tokens = Tokens { generation: view.generation, epoch, count: 0 };
     }
 
-    /// How many locks, barriers and groups it has: what is free and empty is not kept.
+    /// The number of locks, barriers and groups: free or empty ones are not stored.
     #[cfg(test)]
     pub(crate) fn len(&self) -> (usize, usize, usize) {
-        (self.locks.len(), self.meetings.len(), self.circles.len())
+        (self.locks.len(), self.barriers.len(), self.app_groups.len())
     }
 }

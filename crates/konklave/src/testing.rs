@@ -1,6 +1,6 @@
-//! A whole group in memory, with a clock that only the test turns, and with faults.
+//! A simulated group in memory, with its own clock, and with faults.
 //!
-//! Everything is decided by the seed: the same test does the same every time.
+//! The seed determines everything: a test with the same seed does the same every time.
 //!
 //! ```
 //! use std::time::Duration;
@@ -9,7 +9,7 @@
 //! let cluster = Cluster::new(3);
 //! cluster.block_on(async {
 //!     let guard = cluster.node(0).lock("reports").acquire().await.unwrap();
-//!     // The holder's node is cut off. It notices in time, and the others go on.
+//!     // The holder's node is cut off. It notices in time, and the others continue.
 //!     cluster.isolate(0);
 //!     let next = cluster.node(1).lock("reports").acquire().await.unwrap();
 //!     assert!(next.token() > guard.token());
@@ -31,34 +31,34 @@ use konklave_process::{ProcessId, Rng};
 use crate::builder::Timings;
 use crate::clock::Clock;
 use crate::core::{Config, Core};
-use crate::mutex::Mutex as Algorithm;
+use crate::lock_algorithm::LockAlgorithm;
 use crate::node::Node;
-use crate::shared::{Carrier, Hurry, LAZY, Shared};
+use crate::shared::{BATCH_FRAMES, Carrier, Flush, Shared};
 use crate::store::Record;
 use crate::wire::{Frame, MAX_FRAME, WireError};
 
-/// How long nothing may happen before a test is given up.
-const PATIENCE: Duration = Duration::from_secs(3600);
+/// The longest simulated time for `block_on`.
+const BLOCK_ON_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Frames on their way.
+/// The simulated network.
 #[derive(Default)]
-struct Wires {
-    /// By arrival and order of departure: from, to, bytes.
-    flying: BTreeMap<(Duration, u64), (usize, usize, Vec<u8>)>,
+struct MemoryNetwork {
+    /// Frames in flight, by arrival and order of departure: sender, receiver, bytes.
+    in_flight: BTreeMap<(Duration, u64), (usize, usize, Vec<u8>)>,
     sent: u64,
-    /// What waits for company on each channel, as it does on a real link.
-    lazy: BTreeMap<(usize, usize), Vec<Vec<u8>>>,
-    /// The last arrival on each channel: channels keep the order.
+    /// Batched frames of each channel, as on a real link.
+    batched: BTreeMap<(usize, usize), Vec<Vec<u8>>>,
+    /// The last arrival of each channel: channels are FIFO.
     last: BTreeMap<(usize, usize), Duration>,
     cut: BTreeSet<(usize, usize)>,
-    /// Who waits for which moment.
+    /// Sleeping tasks, with the time at which they wake.
     alarms: Vec<(u64, Waker)>,
     /// Shortest and longest delay.
     delay: (Duration, Duration),
     rng: Option<Rng>,
 }
 
-impl Wires {
+impl MemoryNetwork {
     fn depart(&mut self, (from, to): (usize, usize), bytes: Vec<u8>, now: Duration) {
         let (least, most) = self.delay;
         let spread = u32::try_from((most - least).as_micros()).unwrap_or(u32::MAX);
@@ -68,43 +68,43 @@ impl Wires {
         let at = at.max(*last);
         *last = at;
         self.sent += 1;
-        self.flying.insert((at, self.sent), (from, to, bytes));
+        self.in_flight.insert((at, self.sent), (from, to, bytes));
     }
 }
 
 struct Hub {
-    wires: Mutex<Wires>,
+    network: Mutex<MemoryNetwork>,
     clock: Arc<AtomicU64>,
 }
 
 impl Hub {
-    fn wires(&self) -> std::sync::MutexGuard<'_, Wires> {
-        self.wires.lock().unwrap_or_else(PoisonError::into_inner)
+    fn network(&self) -> std::sync::MutexGuard<'_, MemoryNetwork> {
+        self.network.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Line {
+struct MemoryCarrier {
     hub: Arc<Hub>,
     from: usize,
 }
 
-impl Carrier for Line {
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Result<Option<u64>, WireError> {
-        let mut wires = self.hub.wires();
+impl Carrier for MemoryCarrier {
+    fn send(&self, to: ProcessId, frame: &Frame, flush: Flush) -> Result<Option<u64>, WireError> {
+        let mut network = self.hub.network();
         let channel = (self.from, to.0 as usize);
-        // As bytes, as on a real network.
+        // Encoded, as on a real network.
         let bytes = frame.encode(Vec::new());
         assert!(bytes.len() <= MAX_FRAME, "a frame of {} bytes to {to:?}", bytes.len());
-        let waiting = wires.lazy.entry(channel).or_default();
+        let waiting = network.batched.entry(channel).or_default();
         waiting.push(bytes);
-        if hurry == Hurry::Lazy && waiting.len() < LAZY as usize {
+        if flush == Flush::Batched && waiting.len() < BATCH_FRAMES as usize {
             return Ok(None);
         }
         let now = Duration::from_nanos(self.hub.clock.load(Ordering::SeqCst));
         for bytes in std::mem::take(waiting) {
-            wires.depart(channel, bytes, now);
+            network.depart(channel, bytes, now);
         }
-        // Nobody flies here.
+        // No frame numbers: the flight recorder stays empty.
         Ok(None)
     }
 
@@ -125,13 +125,13 @@ pub struct Cluster {
     hub: Arc<Hub>,
     machines: RefCell<Vec<Machine>>,
     timings: Timings,
-    mutex: Algorithm,
-    /// How many found a group, if not all.
+    lock_algorithm: LockAlgorithm,
+    /// The number of founders, if not all members.
     founders: Option<usize>,
-    /// Whether those who hold something outlive the machines.
-    lingers: bool,
+    /// Whether holders may outlive their machines.
+    holders_outlive: bool,
     seed: u64,
-    lives: RefCell<u64>,
+    incarnations: RefCell<u64>,
     tasks: RefCell<Vec<Task>>,
 }
 
@@ -149,46 +149,51 @@ impl Wake for Woken {
 }
 
 impl Cluster {
-    /// `n` members, with ids from 0, who have found each other.
+    /// A connected group of `n` members, with ids from 0.
     pub fn new(n: usize) -> Self {
         Self::with(n, 0, Timings::default())
     }
 
-    /// The same with another fate: messages take other times.
+    /// The same with another seed: messages have other delays.
     pub fn seeded(n: usize, seed: u64) -> Self {
         Self::with(n, seed, Timings::default())
     }
 
     /// The same with other timings.
     pub fn with(n: usize, seed: u64, timings: Timings) -> Self {
-        Self::served_by(Algorithm::default(), n, seed, timings)
+        Self::with_lock_algorithm(LockAlgorithm::default(), n, seed, timings)
     }
 
-    /// The same with another algorithm for its exclusive locks.
-    pub fn served_by(mutex: Algorithm, n: usize, seed: u64, timings: Timings) -> Self {
-        let cluster = Self::empty(mutex, n, seed, timings);
-        (0..n).for_each(|i| cluster.boot(i));
+    /// The same with another algorithm for exclusive locks.
+    pub fn with_lock_algorithm(
+        lock_algorithm: LockAlgorithm,
+        n: usize,
+        seed: u64,
+        timings: Timings,
+    ) -> Self {
+        let cluster = Self::empty(lock_algorithm, n, seed, timings);
+        (0..n).for_each(|i| cluster.start(i));
         cluster.advance(Duration::from_millis(50));
         cluster
     }
 
-    /// Members whose holders may go on when they themselves are gone, as
-    /// [`Builder::holders_outlive`](crate::Builder::holders_outlive) has it.
-    pub fn outlived(mutex: Algorithm, n: usize) -> Self {
-        let empty = Self::empty(mutex, n, 0, Timings::default());
-        let cluster = Self { lingers: true, ..empty };
-        (0..n).for_each(|i| cluster.boot(i));
+    /// Members whose holders may go on after a crash, as with
+    /// [`Builder::holders_outlive`](crate::Builder::holders_outlive).
+    pub fn with_outliving_holders(lock_algorithm: LockAlgorithm, n: usize) -> Self {
+        let empty = Self::empty(lock_algorithm, n, 0, Timings::default());
+        let cluster = Self { holders_outlive: true, ..empty };
+        (0..n).for_each(|i| cluster.start(i));
         cluster.advance(Duration::from_millis(50));
         cluster
     }
 
-    /// Started at once, and told that so many of them found a group; who meets whom when, is fate.
+    /// `n` members started at once, of which `founders` found a group. The seed decides who meets whom when.
     #[cfg(test)]
     pub(crate) fn crowd(n: usize, founders: usize, seed: u64) -> Self {
         let founders = Some(founders);
-        let empty = Self::empty(Algorithm::default(), n, seed, Timings::default());
+        let empty = Self::empty(LockAlgorithm::default(), n, seed, Timings::default());
         let cluster = Self { founders, ..empty };
-        (0..n).for_each(|i| cluster.boot(i));
+        (0..n).for_each(|i| cluster.start(i));
         let mut rng = Rng::new(seed ^ 0xc0de);
         let mut pairs: Vec<_> = (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).collect();
         while !pairs.is_empty() {
@@ -200,29 +205,30 @@ impl Cluster {
         cluster
     }
 
-    fn empty(mutex: Algorithm, n: usize, seed: u64, timings: Timings) -> Self {
+    fn empty(lock_algorithm: LockAlgorithm, n: usize, seed: u64, timings: Timings) -> Self {
         let clock = Arc::new(AtomicU64::new(Duration::from_secs(1000).as_nanos() as u64));
         let delay = (Duration::from_micros(50), Duration::from_micros(250));
-        let wires = Wires { delay, rng: Some(Rng::new(seed)), ..Wires::default() };
-        let hub = Arc::new(Hub { wires: Mutex::new(wires), clock });
+        let network =
+            MemoryNetwork { delay, rng: Some(Rng::new(seed)), ..MemoryNetwork::default() };
+        let hub = Arc::new(Hub { network: Mutex::new(network), clock });
         let machines = (0..n).map(|_| Machine { shared: None, node: None, disk: None }).collect();
         Self {
             hub,
             machines: RefCell::new(machines),
             timings,
-            mutex,
+            lock_algorithm,
             founders: None,
-            lingers: false,
+            holders_outlive: false,
             seed,
-            lives: RefCell::new(0),
+            incarnations: RefCell::new(0),
             tasks: RefCell::new(Vec::new()),
         }
     }
 
-    fn boot(&self, i: usize) {
+    fn start(&self, i: usize) {
         let n = self.machines.borrow().len();
-        *self.lives.borrow_mut() += 1;
-        let life = *self.lives.borrow();
+        *self.incarnations.borrow_mut() += 1;
+        let incarnation = *self.incarnations.borrow();
         let fresh = Record { id: i as u32, key: i as u64, ..Record::default() };
         let record = self.machines.borrow()[i].disk.clone().unwrap_or(fresh);
         let config = Config {
@@ -234,16 +240,16 @@ impl Cluster {
             own: Some(i),
             founders: self.founders,
             alone: false,
-            rng_seed: self.seed ^ life << 32,
+            rng_seed: self.seed ^ incarnation << 32,
             calendar: 0,
-            mutex: self.mutex,
-            turns: crate::builder::TURNS,
-            lingers: self.lingers,
+            lock_algorithm: self.lock_algorithm,
+            local_turns: crate::builder::TURNS,
+            holders_outlive: self.holders_outlive,
         };
         let clock = Clock::Fake(self.hub.clock.clone());
         let name = config.name.clone();
         let shared = Shared::new(Core::new(config, clock.now()), clock, None, self.timings, name);
-        shared.connect(Arc::new(Line { hub: self.hub.clone(), from: i }));
+        shared.connect(Arc::new(MemoryCarrier { hub: self.hub.clone(), from: i }));
         let node = Node::new(shared.clone(), None);
         {
             let machine = &mut self.machines.borrow_mut()[i];
@@ -262,7 +268,7 @@ impl Cluster {
         }
     }
 
-    /// `i` learns that `j` is there.
+    /// Member `i` learns that member `j` is connected.
     fn meet(&self, i: usize, j: usize) {
         let id = ProcessId(j as u32);
         if let Some(shared) = self.shared(i) {
@@ -277,16 +283,16 @@ impl Cluster {
         self.machines.borrow().get(i)?.shared.clone()
     }
 
-    fn wires(&self) -> std::sync::MutexGuard<'_, Wires> {
-        self.hub.wires()
+    fn network(&self) -> std::sync::MutexGuard<'_, MemoryNetwork> {
+        self.hub.network()
     }
 
-    /// How many members it was made for.
+    /// The number of machines.
     pub fn len(&self) -> usize {
         self.machines.borrow().len()
     }
 
-    /// Whether it was made for nobody.
+    /// Whether there are no machines.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -305,9 +311,9 @@ impl Cluster {
         self.machines.borrow()[i].shared.is_some()
     }
 
-    /// How many messages have been sent so far, signs of life included.
+    /// The number of frames sent so far, heartbeats included.
     pub fn sent(&self) -> u64 {
-        self.wires().sent
+        self.network().sent
     }
 
     /// The time since some moment in the past.
@@ -315,8 +321,8 @@ impl Cluster {
         Duration::from_nanos(self.hub.clock.load(Ordering::SeqCst))
     }
 
-    /// Kills member `i`: its sockets close, so that the others notice at once. Handles of its node
-    /// that a test still has do not work any more.
+    /// Crashes member `i`: its sockets close, so the others notice at once. Old handles of its node do not
+    /// work any more.
     pub fn crash(&self, i: usize) {
         let (shared, node) = {
             let machine = &mut self.machines.borrow_mut()[i];
@@ -325,43 +331,42 @@ impl Cluster {
         if let Some(shared) = shared {
             self.machines.borrow_mut()[i].disk = shared.look(|core| Some(core.record()));
             let _ = shared.stop();
-            // A process that is gone tells nobody anything: what it said last may still arrive, but
-            // for what it had put aside.
-            shared.with(|core, _| core.die());
-            self.wires().lazy.retain(|(from, to), _| *from != i && *to != i);
+            // A crashed process sends nothing more. Frames in flight may still arrive, batched ones do not.
+            shared.with(|core, _| core.terminate());
+            self.network().batched.retain(|(from, to), _| *from != i && *to != i);
         }
         drop(node);
         for j in (0..self.len()).filter(|j| *j != i) {
             if let Some(other) = self.shared(j)
-                && !self.wires().cut.contains(&(i, j))
+                && !self.network().cut.contains(&(i, j))
             {
                 other.with(|core, now| core.peer_down(ProcessId(i as u32), now));
             }
         }
     }
 
-    /// Starts member `i` again, with what it had on disk.
+    /// Restarts member `i` with its disk.
     pub fn restart(&self, i: usize) {
         if !self.is_up(i) {
-            self.boot(i);
+            self.start(i);
         }
     }
 
-    /// Starts member `i` again with an empty disk: it has forgotten everything.
+    /// Restarts member `i` with an empty disk: it has forgotten everything.
     pub fn restart_empty(&self, i: usize) {
         self.machines.borrow_mut()[i].disk = None;
         self.restart(i);
     }
 
-    /// Nothing goes from `from` to `to` any more. What is on its way is lost.
+    /// Cuts the channel from `from` to `to`; frames in flight are lost.
     pub fn cut(&self, from: usize, to: usize) {
-        let mut wires = self.wires();
-        wires.cut.insert((from, to));
-        wires.flying.retain(|_, (f, t, _)| (*f, *t) != (from, to));
-        wires.lazy.remove(&(from, to));
+        let mut network = self.network();
+        network.cut.insert((from, to));
+        network.in_flight.retain(|_, (f, t, _)| (*f, *t) != (from, to));
+        network.batched.remove(&(from, to));
     }
 
-    /// Cuts `i` off from everyone, both ways, silently.
+    /// Cuts member `i` off from all others, in both directions, silently.
     pub fn isolate(&self, i: usize) {
         for j in (0..self.len()).filter(|j| *j != i) {
             self.cut(i, j);
@@ -369,7 +374,7 @@ impl Cluster {
         }
     }
 
-    /// Splits the members into those of `side` and all others.
+    /// Partitions the members: those of `side`, and all others.
     pub fn partition(&self, side: &[usize]) {
         for i in 0..self.len() {
             for j in 0..self.len() {
@@ -380,12 +385,12 @@ impl Cluster {
         }
     }
 
-    /// All cuts are repaired.
+    /// Repairs all cuts.
     pub fn heal(&self) {
-        self.wires().cut.clear();
+        self.network().cut.clear();
     }
 
-    /// Member `to` hears this of `from`, who never said it.
+    /// Member `to` receives a frame that `from` never sent.
     #[cfg(test)]
     pub(crate) fn inject(&self, to: usize, from: ProcessId, frame: Frame) {
         if let Some(shared) = self.shared(to) {
@@ -393,18 +398,18 @@ impl Cluster {
         }
     }
 
-    /// What is on its way: from, to, and the bytes.
+    /// The frames in flight: sender, receiver, bytes.
     #[cfg(test)]
-    pub(crate) fn under_way(&self) -> Vec<(usize, usize, Vec<u8>)> {
-        self.wires().flying.values().cloned().collect()
+    pub(crate) fn frames_in_flight(&self) -> Vec<(usize, usize, Vec<u8>)> {
+        self.network().in_flight.values().cloned().collect()
     }
 
-    /// How long messages take, from now on.
+    /// The delay of messages, from now on.
     pub fn delay(&self, least: Duration, most: Duration) {
-        self.wires().delay = (least, most.max(least));
+        self.network().delay = (least, most.max(least));
     }
 
-    /// Runs a future beside everything else, while time passes.
+    /// Runs a future as a task of its own, while time passes.
     pub fn spawn(&self, future: impl Future<Output = ()> + 'static) {
         let woken = Arc::new(Woken(AtomicBool::new(true)));
         self.tasks.borrow_mut().push(Task { future: Box::pin(future), woken });
@@ -422,8 +427,7 @@ impl Cluster {
         while self.run_tasks() {}
     }
 
-    /// Returns when that much time has passed. For use inside [`block_on`](Self::block_on) and
-    /// [`spawn`](Self::spawn).
+    /// Returns after `time` has passed. For use in [`block_on`](Self::block_on) and [`spawn`](Self::spawn).
     pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> + 'static + use<> {
         let (clock, end) = (self.hub.clock.clone(), self.now() + time);
         let end = end.as_nanos() as u64;
@@ -432,12 +436,12 @@ impl Cluster {
             if clock.load(Ordering::SeqCst) >= end {
                 return Poll::Ready(());
             }
-            hub.wires().alarms.push((end, cx.waker().clone()));
+            hub.network().alarms.push((end, cx.waker().clone()));
             Poll::Pending
         })
     }
 
-    /// Runs a future to its end, and lets as much time pass as that takes.
+    /// Runs a future to its end, letting time pass.
     ///
     /// # Panics
     /// If it takes more than an hour.
@@ -445,7 +449,7 @@ impl Cluster {
         let woken = Arc::new(Woken(AtomicBool::new(true)));
         let waker = Waker::from(woken.clone());
         let mut future = pin!(future);
-        let end = self.now() + PATIENCE;
+        let end = self.now() + BLOCK_ON_LIMIT;
         loop {
             if woken.0.swap(false, Ordering::SeqCst)
                 && let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker))
@@ -462,7 +466,7 @@ impl Cluster {
         }
     }
 
-    /// Polls what was woken; whether anything was.
+    /// Polls the woken tasks; returns whether there were any.
     fn run_tasks(&self) -> bool {
         let mut any = false;
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
@@ -483,12 +487,12 @@ impl Cluster {
         any
     }
 
-    /// When the next thing happens.
+    /// The time of the next event.
     fn next_event(&self) -> Option<Duration> {
-        let wires = self.wires();
-        let arrival = wires.flying.keys().next().map(|(at, _)| *at);
-        let alarm = wires.alarms.iter().map(|(at, _)| Duration::from_nanos(*at)).min();
-        drop(wires);
+        let network = self.network();
+        let arrival = network.in_flight.keys().next().map(|(at, _)| *at);
+        let alarm = network.alarms.iter().map(|(at, _)| Duration::from_nanos(*at)).min();
+        drop(network);
         let machines = self.machines.borrow();
         let ticks = machines.iter().filter_map(|m| m.shared.as_ref()).map(|s| s.due());
         ticks.chain(arrival).chain(alarm).min().map(|at| at.max(self.now()))
@@ -497,21 +501,23 @@ impl Cluster {
     fn set_clock(&self, to: Duration) {
         self.hub.clock.store(to.as_nanos() as u64, Ordering::SeqCst);
         let nanoseconds = to.as_nanos() as u64;
-        let mut wires = self.wires();
-        let due: Vec<_> = wires.alarms.extract_if(.., |(at, _)| *at <= nanoseconds).collect();
-        drop(wires);
+        let mut network = self.network();
+        let due: Vec<_> = network.alarms.extract_if(.., |(at, _)| *at <= nanoseconds).collect();
+        drop(network);
         due.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Everything of this moment happens.
+    /// Performs all events of this moment.
     fn happen(&self, at: Duration) {
         self.set_clock(at);
         loop {
-            let mut wires = self.wires();
-            let Some(entry) = wires.flying.first_entry().filter(|e| e.key().0 <= at) else { break };
+            let mut network = self.network();
+            let Some(entry) = network.in_flight.first_entry().filter(|e| e.key().0 <= at) else {
+                break;
+            };
             let (from, to, bytes) = entry.remove();
-            let cut = wires.cut.contains(&(from, to));
-            drop(wires);
+            let cut = network.cut.contains(&(from, to));
+            drop(network);
             if let Some(shared) = self.shared(to).filter(|_| !cut) {
                 let (frame, _) = Frame::decode(&bytes).expect("what was encoded can be decoded");
                 let from = ProcessId(from as u32);

@@ -5,23 +5,22 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How many times in a row a node may take a lock that it has kept, between two grants of the group.
-pub(crate) const KEPT_BITS: u32 = 20;
+/// Bits of `k` for local grants: so many times in a row, a node may grant a cached lock without the group.
+pub(crate) const LOCAL_GRANT_BITS: u32 = 20;
 
-/// What tells a grant from all before it: later grants of a name have higher tokens, over crashes,
-/// partitions and total restarts.
+/// A fencing token. Later grants of a name have higher tokens, across crashes, partitions and total restarts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Token {
     /// Grows when the group is founded anew.
     pub generation: u32,
-    /// Grows from view to view.
+    /// Grows with each view.
     pub epoch: u32,
-    /// Grows from grant to grant.
+    /// Grows with each grant.
     pub k: u64,
 }
 
 impl Token {
-    /// As one number that compares like the token.
+    /// The token as a number that compares like it.
     pub fn to_u128(self) -> u128 {
         u128::from(self.generation) << 96 | u128::from(self.epoch) << 64 | u128::from(self.k)
     }
@@ -32,25 +31,25 @@ impl Token {
         Self { generation, epoch, k: number as u64 }
     }
 
-    /// As 32 hexadecimal digits, which sort as text like the token: for databases and headers.
+    /// The token as 32 hexadecimal digits, which sort like it: for databases and headers.
     pub fn to_hex(self) -> String {
         format!("{:032x}", self.to_u128())
     }
 }
 
-/// As `generation.epoch.k`.
+/// `generation.epoch.k`.
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.generation, self.epoch, self.k)
     }
 }
 
-/// This is no token.
+/// The text is not a token.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0:?} is no token: generation.epoch.k, or 32 hexadecimal digits")]
+#[error("{0:?} is not a token: expected generation.epoch.k, or 32 hexadecimal digits")]
 pub struct ParseTokenError(String);
 
-/// Reads both forms.
+/// Parses both forms.
 impl FromStr for Token {
     type Err = ParseTokenError;
 
@@ -72,7 +71,7 @@ impl FromStr for Token {
     }
 }
 
-/// As text where text is read, as numbers elsewhere.
+/// As text in human-readable formats, as numbers in others.
 impl Serialize for Token {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -113,7 +112,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in any::<String>()) {
+        fn parsing_arbitrary_text_does_not_panic(text in any::<String>()) {
             let _ = text.parse::<Token>();
         }
     }

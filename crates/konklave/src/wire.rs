@@ -1,85 +1,85 @@
-//! What members say to each other, as bytes.
+//! The wire format between members.
 //!
-//! A connection carries *records*: four bytes of length, then so many bytes, which are sealed where a
-//! key is shared. A record holds frames, each in postcard. Nothing that arrives is trusted: lengths
-//! are bounded before anything is allocated, and what cannot be read ends the connection.
+//! A connection carries *records*: four bytes of length, then that many bytes, encrypted if the members share
+//! a key. A record holds frames, each encoded with postcard. Nothing that arrives is trusted: lengths are
+//! checked before anything is allocated, and invalid bytes end the connection.
 
 use konklave_algorithms::group::virtual_synchrony::Message;
 use konklave_algorithms::group::{View, ViewId};
 use serde::{Deserialize, Serialize};
 
-use crate::core::{Founding, Standing};
-use crate::lifted::Inside;
+use crate::core::{FoundingMessage, PeerStatus};
+use crate::lifted::LiftedFrame;
 use crate::table::Batch;
 
-/// The version of all that follows. Raised whenever the golden bytes change, or what members make of them:
-/// their tables must stay the same.
+/// The version of the wire format. Raise it whenever the golden bytes change, or the way members apply
+/// operations: their tables must stay equal.
 pub(crate) const VERSION: u16 = 6;
-/// The longest record: far more than a view that ends has to say, see `core/outgoing.rs`.
+/// The longest record; far longer than the frames of a view change, see `core/outgoing.rs`.
 pub(crate) const MAX_RECORD: usize = 128 << 20;
-/// The longest frame: others may travel with it.
+/// The longest frame; leaves room for others in its record.
 pub(crate) const MAX_FRAME: usize = MAX_RECORD - (1 << 20);
-/// The longest greeting: strangers get no more room than that.
+/// The longest greeting: unknown peers get no more memory.
 pub(crate) const MAX_HELLO: usize = 1024;
 /// The longest message of an application.
 pub const MAX_MESSAGE: usize = 1 << 20;
 
-/// What one member says to another.
+/// A frame between members.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) enum Frame {
-    /// Of the group below.
+    /// A message of virtual synchrony.
     Group(Message<Batch>),
-    /// Are you still with me in this view?
-    /// So many frames about locks went to you in it.
-    Ping { view: ViewId, stamp: u64, said: u64 },
-    /// I am.
+    /// Asks whether the receiver is still in this view. `lifted_sent`: the number of lifted frames sent to it
+    /// in this view.
+    Ping { view: ViewId, stamp: u64, lifted_sent: u64 },
+    /// Answers a ping: the sender is in this view.
     Pong { view: ViewId, stamp: u64 },
-    /// This is where I stand.
-    Standing(Standing),
-    /// This is the first view.
+    /// The sender's own state.
+    PeerStatus(PeerStatus),
+    /// The first view, agreed on by all its members.
     Found(View),
-    /// There are others, at these addresses.
+    /// The addresses of other members.
     Peers(Vec<(u32, String)>),
-    /// About a lock that an algorithm serves inside a view.
-    Inside(Inside),
-    /// About the first view, before there is one.
-    Founding(Founding),
+    /// A message about a lifted lock.
+    Lifted(LiftedFrame),
+    /// A message about the first view, before there is one.
+    Founding(FoundingMessage),
 }
 
-/// How a connection begins, from both sides.
+/// The first message of a connection, in both directions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) version: u16,
-    /// Groups of different names do not mix.
+    /// Groups with different names refuse each other.
     pub(crate) cluster: String,
     pub(crate) id: u32,
-    /// Who it really is: ids are short and may collide.
+    /// Identifies the node: ids are short, and may collide.
     pub(crate) key: u64,
-    /// Which process this is: what was said to an earlier one is not meant for it.
+    /// Identifies the process: frames for an earlier one must not reach it.
     pub(crate) boot: u64,
     pub(crate) name: String,
-    /// Where it can be called.
+    /// Where the node is called.
     pub(crate) address: String,
-    /// Drawn anew for each connection.
+    /// Random, for each connection.
     pub(crate) nonce: [u8; 32],
-    /// What serves its exclusive locks: it must be the same for all.
+    /// The lock algorithm: the same for all members.
     pub(crate) mutex: String,
-    /// How long its grants are safe without a sign of life, in microseconds: the same for all, too.
+    /// The lease in microseconds: the same for all members.
     pub(crate) lease: u64,
 }
 
-/// Why bytes are no frames.
+/// Why bytes are not frames.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum WireError {
-    #[error("a record of {0} bytes: {MAX_RECORD} at most")]
+    #[error("a record has {0} bytes: at most {MAX_RECORD} are allowed")]
     TooLong(usize),
-    #[error("a frame of {0} bytes: {MAX_FRAME} at most")]
+    #[error("a frame has {0} bytes: at most {MAX_FRAME} are allowed")]
     LongFrame(usize),
-    #[error("a record without a head")]
+    #[error("a record is too short for its header")]
     Short,
-    #[error("a record from number {0} on: nobody says so much")]
+    #[error("a record begins with the impossible frame number {0}")]
     Count(u64),
-    #[error("not a frame: {0}")]
+    #[error("a frame cannot be decoded: {0}")]
     Garbage(postcard::Error),
 }
 
@@ -89,19 +89,19 @@ impl Frame {
         postcard::to_extend(self, buffer).expect("memory takes every frame")
     }
 
-    /// Takes the first frame off `bytes`.
+    /// Decodes the first frame of `bytes`; returns it and the rest.
     pub(crate) fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
         postcard::take_from_bytes(bytes).map_err(WireError::Garbage)
     }
 }
 
-/// The length of the record that these four bytes announce.
+/// The length of the record with this header.
 pub(crate) fn record_length(header: [u8; 4], limit: usize) -> Result<usize, WireError> {
     let length = u32::from_le_bytes(header) as usize;
     if length > limit { Err(WireError::TooLong(length)) } else { Ok(length) }
 }
 
-/// The number of the last of so many frames, of which there is one at least: one that others can follow.
+/// The number of the last of `frames` frames (at least one). Fails if it leaves no number for later ones.
 pub(crate) fn last_number(first: u64, frames: usize) -> Result<u64, WireError> {
     let next = first.checked_add(frames as u64).filter(|next| *next < u64::MAX);
     next.map(|next| next - 1).ok_or(WireError::Count(first))

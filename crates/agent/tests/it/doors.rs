@@ -183,16 +183,16 @@ fn a_stranger_on_the_port_of_an_agent_is_refused_with_the_reason() {
     let cluster = cluster();
     let garbage: Vec<u8> = (0..100_000_u32).map(|i| (i * 31 % 251) as u8).collect();
     for (bytes, why) in [
-        (garbage, "does not speak our language"),
+        (garbage, "does not speak the protocol"),
         ([b"KNKL".to_vec(), vec![9, 9, 4, 0, 0, 0, 0, 0]].concat(), "version 2313"),
-        ([b"KNKL".to_vec(), vec![6, 0, 0xff, 0xff]].concat(), "a greeting of 65535 bytes"),
+        ([b"KNKL".to_vec(), vec![6, 0, 0xff, 0xff]].concat(), "its greeting has 65535 bytes"),
     ] {
         let before = cluster.logged(0).matches(why).count();
         let mut stream = TcpStream::connect(cluster.address(0)).expect("it listens");
         let _ = stream.write_all(&bytes);
         until(why, || cluster.logged(0).matches(why).count() > before);
     }
-    let told = || cluster.logged(0).matches("does not speak our language").count();
+    let told = || cluster.logged(0).matches("does not speak the protocol").count();
     let before = told();
     let mut again = TcpStream::connect(cluster.address(0)).expect("it listens");
     let _ = again.write_all(b"GET / HTTP/1.1\r\n\r\n");

@@ -6,8 +6,6 @@ mod cluster;
 mod courtesy;
 mod descendants;
 mod doors;
-#[path = "../../../konklave/tests/it/engine.rs"]
-mod engine;
 mod fake;
 mod faults;
 mod gate;
@@ -18,6 +16,8 @@ mod missing;
 mod mutex;
 mod names;
 mod nats;
+#[path = "../../../konklave/tests/it/nats_server.rs"]
+mod nats_server;
 mod network;
 mod operators;
 mod partitions;

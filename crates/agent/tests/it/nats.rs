@@ -4,23 +4,23 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{Cluster, Plan, free_addresses};
-use crate::engine::Engine;
 use crate::history::{command, judge, parse};
 use crate::kit::{Folder, Running, code, output, start, until};
+use crate::nats_server::NatsServer;
 
-fn cluster(engine: &Engine) -> Cluster {
+fn cluster(server: &NatsServer) -> Cluster {
     let folder = Folder::new();
     let key = folder.file("key");
     fs::write(&key, "a key of sixteen bytes, and more").expect("written");
-    let meet = ["--nats", &engine.url(), "--founders", "3"].map(str::to_owned).to_vec();
+    let meet = ["--nats", &server.url(), "--founders", "3"].map(str::to_owned).to_vec();
     let plan = Plan { meet: Some(meet), ..Plan::new(&["--key-file", &key]) };
     Cluster::planned(folder, free_addresses(3), plan)
 }
 
 #[test]
 fn agents_over_nats_survive_kills_of_members_and_of_the_server() {
-    let Some(mut engine) = Engine::new() else { return };
-    let mut cluster = cluster(&engine);
+    let Some(mut server) = NatsServer::new() else { return };
+    let mut cluster = cluster(&server);
     let script = command(&cluster.path().display().to_string(), "sleep 0.02");
     let mut clients: Vec<Option<Running>> = (0..6).map(|_| None).collect();
     let mut load = |cluster: &Cluster, time: Duration| {
@@ -44,9 +44,9 @@ fn agents_over_nats_survive_kills_of_members_and_of_the_server() {
         cluster.start(round);
         cluster.ready(round);
         load(&cluster, Duration::from_millis(300));
-        engine.kill();
+        server.kill();
         load(&cluster, Duration::from_millis(if round == 0 { 300 } else { 2500 }));
-        engine.start();
+        server.start();
         for i in 0..3 {
             cluster.ready(i);
         }
@@ -64,23 +64,23 @@ fn agents_over_nats_survive_kills_of_members_and_of_the_server() {
 
 #[test]
 fn a_server_that_is_not_there_is_named_by_the_doctor_and_tried_again() {
-    let Some(mut engine) = Engine::later() else { return };
+    let Some(mut server) = NatsServer::later() else { return };
     let folder = Folder::new();
     let socket = folder.path().join("a.sock");
-    let url = engine.url();
+    let url = server.url();
     let run = |name: &str| {
         let (socket, data) = (folder.path().join(format!("{name}.sock")), folder.file(name));
         start(&socket, &["agent", "--nats", &url, "--founders", "2", "--data-dir", &data])
     };
     let _first = run("a");
-    let address = engine.address().to_string();
+    let address = server.address().to_string();
     until("named", || {
         let output = output(&socket, &["doctor"]);
         String::from_utf8_lossy(&output.stdout).contains(&address)
     });
     let refused = output(&socket, &["lock", "-w", "0.3", "a", "--", "true"]);
     assert_ne!(code(&refused), 0, "there is no group yet");
-    engine.start();
+    server.start();
     let _second = run("b");
     until("granted", || code(&output(&socket, &["lock", "-w", "5", "a", "--", "true"])) == 0);
 }

@@ -1,4 +1,4 @@
-//! The floor: what a message there and one back cost between two processes, with nothing in between.
+//! The floor of all times: a ping-pong of two processes over TCP, without anything else.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,33 +12,33 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::report::median;
 use crate::worker::{Worker, number};
 
-/// As many bytes as a small message of ours has.
+/// The length of a small message of ours.
 const BYTES: usize = 64;
 const ROUNDS: u32 = 20_000;
 
-/// What waits for an answer.
+/// How a side waits for the answer.
 #[derive(Clone, Copy)]
 pub(crate) enum Waiting {
-    /// A thread that reads.
+    /// A blocked thread.
     Thread,
-    /// A task of a runtime, as everything here is: what waiting for a readable socket costs on top.
+    /// A task of a runtime, as in the library; adds the cost of waiting for a readable socket.
     Task,
 }
 
-/// The cores that we may use.
+/// The cores this process may use.
 pub(crate) fn cores() -> Vec<usize> {
     let set = sched_getaffinity(None).unwrap_or_default();
     (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()
 }
 
-/// From now on this thread, and all that it starts, use these cores only.
+/// Restricts this thread, and all it starts, to these cores.
 pub(crate) fn keep_to(cores: &[usize]) {
     let mut set = CpuSet::new();
     cores.iter().for_each(|core| set.set(*core));
     sched_setaffinity(None, &set).unwrap_or_else(|error| eprintln!("cores {cores:?}: {error}"));
 }
 
-/// The one that others are compared with: on one core.
+/// The floor that others are compared with: on one core.
 pub(crate) fn ping_pong_here() -> Duration {
     let core = cores().first().copied().unwrap_or(0);
     ping_pong(core, core, Waiting::Thread)
@@ -62,7 +62,7 @@ pub(crate) fn ping_pong(here: usize, there: usize, waiting: Waiting) -> Duration
     Duration::from_nanos(number(&answer, "p50") as u64)
 }
 
-/// `net floor HOW CORE ADDRESS`: one side of it. Without an address, the one that answers.
+/// `net floor HOW CORE ADDRESS`: one side of it. Without an address, the answering one.
 pub(crate) fn run(args: &[String]) {
     let [how, core, address] = args else { panic!("floor HOW CORE ADDRESS") };
     keep_to(&[core.parse().expect("a core is a number")]);

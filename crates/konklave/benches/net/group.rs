@@ -1,4 +1,4 @@
-//! Three members, each a process of its own, and what is measured of them.
+//! Measurements of three members, each a process of its own.
 
 use std::io;
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use konklave::Mutex;
+use konklave::LockAlgorithm;
 use serde_json::Value;
 
 use crate::member::now;
@@ -14,8 +14,8 @@ use crate::report::{OURS, Report, Spans, measures};
 use crate::worker::{Worker, number};
 use crate::{leash, order};
 
-/// Members that have found each other, and when they were started.
-fn group(n: usize, mutex: Mutex) -> io::Result<(Vec<Worker>, u64)> {
+/// Starts members that form a group; also returns when they were started.
+fn group(n: usize, algorithm: LockAlgorithm) -> io::Result<(Vec<Worker>, u64)> {
     let ports: io::Result<Vec<TcpListener>> =
         (0..n).map(|_| TcpListener::bind("127.0.0.1:0")).collect();
     let addresses: io::Result<Vec<String>> =
@@ -35,7 +35,7 @@ fn group(n: usize, mutex: Mutex) -> io::Result<(Vec<Worker>, u64)> {
 }
 
 pub(crate) fn one_round(report: &mut Report, seconds: f64, round: usize) -> io::Result<()> {
-    let (mut members, start) = group(3, Mutex::Table)?;
+    let (mut members, start) = group(3, LockAlgorithm::Table)?;
     members[1].ask("hold cold")?;
     let most = Some(Duration::from_millis(300));
     report.add_time(OURS, measures::COLD, Duration::from_nanos(now() - start), most);
@@ -62,28 +62,28 @@ pub(crate) fn one_round(report: &mut Report, seconds: f64, round: usize) -> io::
     }
     drop(members);
     for mode in ["fast", "safe"] {
-        // Who is killed leads, too; then another one.
-        kill(report, OURS, Mutex::Table, 0, mode)?;
-        kill(report, OURS, Mutex::Table, 2, mode)?;
+        // First the leader is killed, then another member.
+        kill(report, OURS, LockAlgorithm::Table, 0, mode)?;
+        kill(report, OURS, LockAlgorithm::Table, 2, mode)?;
     }
     views(report, measures::PROCESS_KILLED, 2)?;
     views(report, measures::ALL_KILLED, 0)?;
     leader_killed(report)
 }
 
-/// The same locks, served by an algorithm inside the view.
+/// The same locks, served by a lifted algorithm.
 pub(crate) fn lifted_round(
     report: &mut Report,
     seconds: f64,
     round: usize,
-    mutex: Mutex,
+    algorithm: LockAlgorithm,
 ) -> io::Result<()> {
     let system = &*format!("{OURS}, {mutex}");
     let (mut members, _) = group(3, mutex)?;
     let again = members[1].ask("again 200000")?;
     report.add_nanos(system, "a kept lock: acquire and release", number(&again, "p50"), Some(0.1));
     for (mode, what) in [("fast", ""), ("safe", " (LeaseSafe)")] {
-        // It was used elsewhere, so that it has to come from there; the first time it has to be found, too.
+        // The lock must come from another node; the first time it must also be found.
         for known in ["a lock never used here", "a lock used elsewhere"] {
             members[0].ask(&format!("remote 3000 {mode}{round} fast"))?;
             let remote = members[1].ask(&format!("remote 3000 {mode}{round} {mode}"))?;
@@ -98,23 +98,23 @@ pub(crate) fn lifted_round(
     kill(report, system, mutex, 0, "fast")
 }
 
-/// Three that have just been started form a group of the library's, and one of them is killed.
+/// Three new members form an application group, and one of them is killed.
 fn views(report: &mut Report, measure: &str, who: usize) -> io::Result<()> {
-    let (mut members, start) = group(3, Mutex::Table)?;
+    let (mut members, start) = group(3, LockAlgorithm::Table)?;
     order::first_view(report, OURS, &mut members, start)?;
     order::join(&mut members, "kill")?;
     let mut victim = members.remove(who);
     order::killed(report, OURS, measure, &mut members, || victim.kill())
 }
 
-/// Eight clients of three processes want one lock.
+/// Eight clients of three processes compete for one lock.
 fn hand_over(
     report: &mut Report,
     system: &str,
     members: &mut [Worker],
     seconds: f64,
 ) -> io::Result<()> {
-    // Time for all to hear it: who begins alone would have the lock to itself for a while.
+    // Time for all processes to learn it: a client that starts alone would have the lock to itself.
     let start = now() + 100_000_000;
     for (member, clients) in members.iter_mut().zip([3, 3, 2]) {
         member.order(&format!("contend {clients} {start} {seconds}"))?;
@@ -130,11 +130,11 @@ fn hand_over(
     Ok(())
 }
 
-/// A member that holds a lock is killed: the one that leads (0), or another.
+/// A member that holds a lock is killed: the leader (0), or another.
 fn kill(
     report: &mut Report,
     system: &str,
-    mutex: Mutex,
+    algorithm: LockAlgorithm,
     holder: usize,
     mode: &str,
 ) -> io::Result<()> {
@@ -153,14 +153,14 @@ fn kill(
     Ok(())
 }
 
-/// The plain name is that of locks with a token that is checked.
+/// The plain name stands for locks with a token that is checked.
 fn how(mode: &str) -> &'static str {
     if mode == "fast" { "" } else { " (LeaseSafe)" }
 }
 
-/// The member that leads is killed; another one wants a lock.
+/// The leader is killed, and another member requests a lock.
 fn leader_killed(report: &mut Report) -> io::Result<()> {
-    let (mut members, _) = group(3, Mutex::Table)?;
+    let (mut members, _) = group(3, LockAlgorithm::Table)?;
     members[1].ask("hold before")?;
     let killed = now();
     members[0].kill()?;

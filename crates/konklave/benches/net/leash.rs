@@ -1,8 +1,8 @@
-//! Other people's servers on a leash: whatever happens to the bench, nothing of them remains.
+//! Supervised peer servers: whatever happens to the bench, none of them remains.
 //!
-//! A server is started by a process of ours, which waits for the end of its standard input. That comes
-//! when the bench lets go, and when it panics, is interrupted or killed. Then the server is stopped,
-//! and its folder removed.
+//! A process of ours starts the server and waits for the end of its standard input. That comes when the bench
+//! releases the server, panics, or is interrupted or killed. Then the server is stopped and its directory
+//! removed.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::report::{Report, measures};
 
-/// How long a server has to stop by itself.
+/// How long a server has to stop in order.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// `net leash FOLDER PROGRAM [ARG...]`.
@@ -39,11 +39,11 @@ pub(crate) fn run(args: &[String]) {
         stop(server);
     }
     let _ = fs::remove_dir_all(&folder);
-    // The last one takes away what they were all in.
+    // The last one removes the common directory.
     let _ = folder.parent().map(fs::remove_dir);
 }
 
-/// In order if it will, so that it leaves nothing in the kernel; by force otherwise.
+/// In order if possible, so that it leaves nothing in the kernel; otherwise by force.
 fn stop(mut server: Child) {
     let pid = Pid::from_child(&server);
     let _ = kill_process(pid, Signal::INT);
@@ -55,7 +55,7 @@ fn stop(mut server: Child) {
     let _ = server.wait();
 }
 
-/// A folder for several servers, in memory where that can be had: no peer is to wait for this disk.
+/// A directory for several servers, in memory if possible: no peer should wait for this disk.
 pub(crate) fn folder(name: &str) -> io::Result<PathBuf> {
     let memory = Path::new("/dev/shm");
     let chosen = std::env::var_os("TMPDIR").is_some();
@@ -65,14 +65,14 @@ pub(crate) fn folder(name: &str) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// A server that somebody else wrote.
+/// A supervised server.
 pub(crate) struct Leashed {
     leash: Child,
     pid: Pid,
 }
 
 impl Leashed {
-    /// Starts `command` with a folder of its own, which is there already.
+    /// Starts `command` with its own directory, which exists already.
     pub(crate) fn start(folder: &Path, command: &Command) -> io::Result<Self> {
         let mut leash = Command::new(std::env::current_exe()?)
             .arg("leash")
@@ -82,7 +82,7 @@ impl Leashed {
             .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // What interrupts the bench does not interrupt this.
+            // An interrupt of the bench does not reach this process.
             .process_group(0)
             .spawn()?;
         let mut line = String::new();
@@ -112,12 +112,12 @@ impl Drop for Leashed {
     }
 }
 
-/// For how long is watched who does nothing: many times as long as it sleeps.
+/// How long idle processes are observed; many times their sleeping period.
 const IDLE: Duration = Duration::from_secs(4);
 
-/// What processes cost that have nothing to do, each with what it has started: the dearest of them.
+/// The cost of idle processes, each with its children: the highest of them.
 pub(crate) fn idle(report: &mut Report, system: &str, pids: &[i32]) {
-    // What was to be done before is done.
+    // Let earlier work finish.
     sleep(Duration::from_secs(1));
     let before: Vec<f64> = pids.iter().map(|pid| busy(*pid)).collect();
     let start = Instant::now();
@@ -129,7 +129,7 @@ pub(crate) fn idle(report: &mut Report, system: &str, pids: &[i32]) {
     report.add_cost(system, measures::BUSY, 100.0 * shares.fold(0.0, f64::max), None);
 }
 
-/// Processor time of a process and those below it so far, in nanoseconds.
+/// Processor time of a process and its children so far, in nanoseconds.
 fn busy(pid: i32) -> f64 {
     let all = children(pid).into_iter().chain([pid]);
     let threads =
@@ -141,8 +141,7 @@ fn busy(pid: i32) -> f64 {
     times.sum()
 }
 
-/// What a process has in memory, in MiB. Where it has processes below it, pages that they share count
-/// once.
+/// Memory of a process in MiB. Pages shared with its children count once.
 fn memory(pid: i32) -> f64 {
     let below: Vec<i32> = children(pid);
     if below.is_empty() {

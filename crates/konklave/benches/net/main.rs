@@ -1,9 +1,9 @@
-//! Three processes on loopback, against a ping-pong on the same machine in the same run; and against
-//! others who give locks or order messages, if they are installed.
+//! Three processes on loopback, compared with a ping-pong on the same machine in the same run, and with
+//! installed peers that grant locks or order messages.
 //!
-//! `cargo xtask bench net [--peers [NAME,...]] [--only] [--seconds S] [--cores LIST] [--json FILE]`.
-//! The program starts itself as its own members, which take orders on standard input. All times are of
-//! one clock, which all processes share.
+//! `cargo xtask bench net [--peers [NAME,...]] [--only] [--seconds S] [--cores LIST] [--json FILE]`. The
+//! program starts itself as its members, which take commands on standard input. All times come from one
+//! clock, shared by all processes.
 
 mod floor;
 mod group;
@@ -15,7 +15,7 @@ mod report;
 mod worker;
 
 use floor::Waiting;
-use konklave::Mutex;
+use konklave::LockAlgorithm;
 use report::Report;
 
 fn main() {
@@ -43,7 +43,7 @@ fn measure(args: &[String]) {
         if given("--only").is_none() {
             eprintln!("konklave {}/3", round + 1);
             group::one_round(&mut report, seconds, round).expect("members answer");
-            for mutex in [Mutex::NaimiTrehel, Mutex::SuzukiKasami] {
+            for mutex in [LockAlgorithm::NaimiTrehel, LockAlgorithm::SuzukiKasami] {
                 let measured = group::lifted_round(&mut report, seconds, round, mutex);
                 measured.expect("members answer");
             }

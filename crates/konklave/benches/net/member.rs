@@ -1,4 +1,4 @@
-//! One member, which does what it is told on standard input and answers with a line each.
+//! A member that takes commands on standard input and answers each with a line.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::report::{median, quantile};
 
-/// A clock that all processes of the machine share, in nanoseconds.
+/// A clock shared by all processes of the machine, in nanoseconds.
 pub(crate) fn now() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -27,13 +27,13 @@ pub(crate) fn run(args: &[String]) {
             }
         }
     });
-    // A task like any other: what a runtime is started with is served after all tasks.
+    // A task like any other: the runtime's main future would be polled after all tasks.
     let serving = async move {
         let node = Node::builder()
             .name(format!("n{place}"))
-            // The first one leads.
+            // The first member leads.
             .id(place as u32)
-            .mutex(args[1].parse().expect("the second one is an algorithm"))
+            .lock_algorithm(args[1].parse().expect("the second one is an algorithm"))
             .listen(args[2 + place].clone())
             .seeds(args[2..].iter().cloned())
             .join()
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &[String]) {
     ended.expect("a member does not panic");
 }
 
-/// What comes while nothing else is to be done.
+/// The next event while no command runs.
 async fn next_event(group: Option<&mut Group>) -> GroupEvent {
     match group {
         Some(group) => group.next().await.expect("the node lives"),
@@ -71,9 +71,9 @@ struct Member {
     node: Node,
     group: Option<Group>,
     held: Option<Guard>,
-    /// How many messages came that nobody has asked for yet.
+    /// The number of messages received and not asked for yet.
     seen: u64,
-    /// How many the group has.
+    /// The number of members of the group.
     view: usize,
 }
 
@@ -118,7 +118,7 @@ impl Member {
             "hold" | "wait" => {
                 let safe = words.get(2) == Some(&"safe");
                 let mode = if safe { Handover::LeaseSafe } else { Handover::Fast };
-                self.held = self.node.lock(words[1]).mode(mode).acquire().await.ok();
+                self.held = self.node.lock(words[1]).handover(mode).acquire().await.ok();
                 json!({ "at": now() })
             }
             other => panic!("{other}: no such order"),
@@ -146,7 +146,7 @@ impl Member {
         for i in 0..rounds {
             let name = format!("{prefix}-{i}");
             let start = now();
-            let guard = self.node.lock(&name).mode(mode).acquire().await.expect("it is free");
+            let guard = self.node.lock(&name).handover(mode).acquire().await.expect("it is free");
             acquires.push((now() - start) as f64);
             guard.release().await.expect("it was ours");
             cycles.push((now() - start) as f64);
@@ -155,7 +155,7 @@ impl Member {
         json!({ "acquire": median(&mut acquires), "slow": slow, "cycle": median(&mut cycles) })
     }
 
-    /// So many clients want one lock, from a moment on that all processes know.
+    /// Clients compete for one lock, from a moment that all processes know.
     async fn contend(&self, clients: usize, start: u64, seconds: f64) -> Value {
         tokio::time::sleep(Duration::from_nanos(start.saturating_sub(now()))).await;
         let end = start + (seconds * 1e9) as u64;
@@ -179,7 +179,7 @@ impl Member {
         json!({ "clients": clients })
     }
 
-    /// Three clients here, each with a lock of its own that all processes use in turn.
+    /// Three local clients, each with a lock that all processes use in turn.
     async fn cycles(&self, seconds: f64) -> Value {
         let end = now() + (seconds * 1e9) as u64;
         let tasks = (0..3).map(|i| {
@@ -222,7 +222,7 @@ impl Member {
         self.seen -= count;
     }
 
-    /// Sends so many, and waits until all have come back.
+    /// Sends messages, and waits until all have come back.
     async fn send(&mut self, bytes: usize, count: u64) -> Value {
         let payload: Arc<[u8]> = vec![7; bytes].into();
         let group = self.group.as_mut().expect("it has joined");
@@ -252,7 +252,7 @@ impl Member {
         json!({ "start": start, "end": now() })
     }
 
-    /// One at a time: from sending it to getting it back.
+    /// One message at a time: from sending to delivery.
     async fn latency(&mut self, bytes: usize, count: u64) -> Value {
         let payload: Arc<[u8]> = vec![7; bytes].into();
         let mut times = Vec::new();

@@ -1,5 +1,5 @@
-//! Groups, their views and the one order of their messages: the same measures for members of ours and
-//! for clients of a peer, which obey the same orders.
+//! Groups, views and total order: the same measurements for our members and for a peer's clients, which take
+//! the same commands.
 
 use std::io;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::member::now;
 use crate::report::{OURS, Report, measures};
 use crate::worker::{Worker, number};
 
-/// All join a group that nobody has been in, until each has seen the view with all of them: when.
+/// All workers join a new group; returns when the last has seen the view with all of them.
 pub(crate) fn join(workers: &mut [Worker], group: &str) -> io::Result<u64> {
     for worker in workers.iter_mut() {
         worker.order(&format!("join {group}"))?;
@@ -20,18 +20,18 @@ pub(crate) fn join(workers: &mut [Worker], group: &str) -> io::Result<u64> {
     seen(workers)
 }
 
-/// All are to wait for a view with so many members.
+/// Makes all workers wait for a view with this many members.
 fn wanted(workers: &mut [Worker], members: usize) -> io::Result<()> {
     workers.iter_mut().try_for_each(|worker| worker.order(&format!("views {members}")))
 }
 
-/// When the last one saw it.
+/// When the last worker saw it.
 fn seen(workers: &[Worker]) -> io::Result<u64> {
     let mut times = workers.iter().map(|worker| Ok(number(&worker.answer()?, "at") as u64));
     times.try_fold(0, |last, time: io::Result<u64>| Ok(last.max(time?)))
 }
 
-/// Processes that were started at `start` form their first group.
+/// Processes started at `start` form their first group.
 pub(crate) fn first_view(
     report: &mut Report,
     system: &str,
@@ -47,7 +47,7 @@ fn part(workers: &mut [Worker]) -> io::Result<()> {
     workers.iter_mut().try_for_each(|worker| worker.ask("part").map(drop))
 }
 
-/// One member sends to all: as many as it can, then one at a time.
+/// One member sends to all: as many messages as it can, then one at a time.
 pub(crate) fn total_order(
     report: &mut Report,
     system: &str,
@@ -81,7 +81,7 @@ pub(crate) fn total_order(
     part(workers)
 }
 
-/// The same for one who follows, and does not wait until a majority has it: who leads has its own at once.
+/// The same for a follower with agreed delivery: the leader would have its own messages at once.
 fn agreed(report: &mut Report, workers: &mut [Worker], row: &measures::Order) -> io::Result<()> {
     let count = 2000;
     for (i, worker) in workers.iter_mut().enumerate() {
@@ -98,8 +98,7 @@ fn agreed(report: &mut Report, workers: &mut [Worker], row: &measures::Order) ->
     Ok(())
 }
 
-/// Somebody is killed: how long until the others, who were with it in a group, have seen their view
-/// without it.
+/// A member of a group is killed: how long until the others have seen the view without it.
 pub(crate) fn killed(
     report: &mut Report,
     system: &str,

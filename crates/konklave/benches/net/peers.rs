@@ -1,4 +1,4 @@
-//! What one would otherwise take, measured in the same run: servers of others, as Debian has them.
+//! Peers: other systems, as Debian packages them, measured in the same run.
 
 mod corosync;
 mod etcd;
@@ -20,36 +20,35 @@ use crate::leash::{self, Leashed};
 use crate::member::now;
 use crate::report::{Report, Spans, measures, median, quantile};
 
-/// What a lock of a client that is gone waits for, where a peer lets one choose.
+/// The lease of a client's locks, where a peer has one.
 const LEASE: Duration = Duration::from_secs(10);
-/// How long we wait for anything.
+/// The longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// How long one attempt may take while servers are not yet, or no longer, there.
+/// The longest attempt while servers start or stop.
 const ATTEMPT: Duration = Duration::from_millis(300);
 
-/// A system of servers that gives locks.
+/// A system of servers that grants locks.
 trait Peer: Sync {
     fn name(&self) -> &'static str;
 
-    /// What to install.
+    /// The package to install.
     fn package(&self) -> &'static str;
 
     /// Its program, if it is installed.
     fn program(&self) -> Option<PathBuf>;
 
-    /// How many servers make one system.
+    /// The number of servers of one system.
     fn servers(&self) -> usize {
         3
     }
 
-    /// How many ports each of them needs.
+    /// The number of ports of each server.
     fn ports(&self) -> usize;
 
-    /// Makes a server ready to be started: number `i`, with a folder of its own, where all have these
-    /// ports.
+    /// Prepares server number `i` with its own directory; `ports` are those of all servers.
     fn prepare(&self, i: usize, folder: &Path, ports: &[Vec<u16>]) -> io::Result<Command>;
 
-    /// A client whose locks last so long after it is gone, and whose calls take so long at most.
+    /// A client with this lease, and this limit for its calls.
     fn connect(
         &self,
         ports: &[u16],
@@ -57,22 +56,22 @@ trait Peer: Sync {
         patience: Duration,
     ) -> io::Result<Box<dyn Client>>;
 
-    /// Which of the servers leads, if one does.
+    /// The server that leads, if there is one.
     fn leader(&self, ports: &[u16]) -> io::Result<Option<usize>>;
 }
 
-/// A client of one.
+/// A client of one server.
 trait Client: Send {
     fn acquire(&mut self, lock: &str) -> io::Result<()>;
 
-    /// Gives back what it has.
+    /// Releases the lock.
     fn release(&mut self) -> io::Result<()>;
 }
 
 const PEERS: [&dyn Peer; 4] =
     [&etcd::Etcd, &redis::Redlock, &zookeeper::ZooKeeper, &postgresql::PostgreSql];
 
-/// Measures all that are installed; says of the others how to get them.
+/// Measures all installed peers; tells how to install the others.
 pub(crate) fn measure(report: &mut Report, only: &[&str], seconds: f64) {
     for peer in PEERS.iter().filter(|p| only.is_empty() || only.contains(&p.name())) {
         if peer.program().is_none() {
@@ -95,7 +94,7 @@ pub(crate) fn measure(report: &mut Report, only: &[&str], seconds: f64) {
     }
 }
 
-/// `net holder PEER PORT...`: takes a lock and keeps it until it is killed.
+/// `net holder PEER PORT...`: takes a lock, and holds it until it is killed.
 pub(crate) fn hold(args: &[String]) {
     let peer = PEERS.iter().find(|p| Some(p.name()) == args.first().map(String::as_str));
     let ports: Vec<u16> = args.iter().skip(1).filter_map(|port| port.parse().ok()).collect();
@@ -106,7 +105,7 @@ pub(crate) fn hold(args: &[String]) {
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
 }
 
-/// Servers of one system, and where clients reach them.
+/// The servers of one system, and their ports.
 struct System {
     servers: Vec<Leashed>,
     ports: Vec<u16>,
@@ -142,7 +141,7 @@ fn free_ports(n: usize, each: usize) -> io::Result<Vec<Vec<u16>>> {
     Ok(ports?.chunks(each).map(<[u16]>::to_vec).collect())
 }
 
-/// Tries until it works.
+/// Repeats an attempt until it succeeds.
 fn until_it_works<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -154,7 +153,7 @@ fn until_it_works<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T
     }
 }
 
-/// A lock that nobody has had, by a client that nobody has been.
+/// A new client takes a new lock.
 fn fresh_lock(peer: &dyn Peer, ports: &[u16], attempts: &mut u32) -> io::Result<()> {
     *attempts += 1;
     let mut client = peer.connect(ports, LEASE, ATTEMPT)?;
@@ -175,12 +174,12 @@ fn one_round(report: &mut Report, peer: &dyn Peer, seconds: f64) -> io::Result<(
     leader_killed(report, peer, system, attempts)
 }
 
-/// One client, one lock that nobody else wants.
+/// One client, one lock without competition.
 fn free(report: &mut Report, peer: &dyn Peer, system: &System, seconds: f64) -> io::Result<()> {
     let mut client = peer.connect(&system.ports, PATIENCE, PATIENCE)?;
     let (mut acquires, mut cycles) = (Vec::new(), Vec::new());
     let span = Duration::from_secs_f64(seconds);
-    // As long again before, not measured: some have to get warm first.
+    // The first half is not measured: some systems need a warm-up.
     let begin = Instant::now() + span;
     while Instant::now() < begin {
         client.acquire("free")?;
@@ -201,7 +200,7 @@ fn free(report: &mut Report, peer: &dyn Peer, system: &System, seconds: f64) -> 
     Ok(())
 }
 
-/// Eight clients want one lock, each with a connection of its own, spread over the servers.
+/// Eight clients compete for one lock, each with its own connection, spread over the servers.
 fn contended(
     report: &mut Report,
     peer: &dyn Peer,
@@ -213,7 +212,7 @@ fn contended(
         let mut ports = system.ports.clone();
         ports.rotate_left(i % system.ports.len());
         let client = peer.connect(&ports, PATIENCE, PATIENCE);
-        // Who begins alone would have the lock to itself for a while.
+        // A client that starts alone would have the lock to itself.
         together.wait();
         let mut client = client?;
         let end = Instant::now() + Duration::from_secs_f64(seconds);
@@ -280,7 +279,7 @@ impl Drop for Holder {
     }
 }
 
-/// The server that leads is killed; a client of another one wants a lock.
+/// The leading server is killed; a client of another one requests a lock.
 fn leader_killed(
     report: &mut Report,
     peer: &dyn Peer,
@@ -289,7 +288,7 @@ fn leader_killed(
 ) -> io::Result<()> {
     let Some(leader) = peer.leader(&system.ports)? else { return Ok(()) };
     let mut others = system.ports.clone();
-    // Clients begin with the first one: never with the dead one.
+    // Clients try the first server first: never the dead one.
     others.rotate_left((leader + 1) % system.ports.len());
     system.servers[leader].kill();
     let killed = Instant::now();

@@ -1,4 +1,4 @@
-//! Figures, as medians of the rounds, against the floor and against what they must reach.
+//! Report: medians of all rounds, compared with the floor and with the targets.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::floor;
 
-/// What is measured of every system, in the order in which it is told.
+/// What is measured of every system, in the order of the report.
 pub(crate) mod measures {
     pub(crate) const ACQUIRE: &str = "a free lock: acquire";
     pub(crate) const ACQUIRE_SLOW: &str = "a free lock: acquire, the slowest of a hundred";
@@ -22,18 +22,18 @@ pub(crate) mod measures {
 
     pub(crate) const FIRST_VIEW: &str = "cold processes, to the first view with all three";
     pub(crate) const PROCESS_KILLED: &str = "kill -9 of a process, to the view without it";
-    /// Where there is a daemon, it is killed.
+    /// With a daemon, the daemon is killed.
     pub(crate) const ALL_KILLED: &str = "kill -9 of what serves it, to the view without it";
     pub(crate) const BUSY: &str = "processor time of an idle process, %";
 
-    /// What is measured of messages of one size.
+    /// The measures for messages of one size.
     pub(crate) struct Order {
         pub(crate) bytes: u32,
         pub(crate) rate: &'static str,
-        /// What we must reach.
+        /// The target.
         pub(crate) least: f64,
         pub(crate) time: &'static str,
-        /// The same for who does not wait until a majority has it.
+        /// The same with agreed delivery.
         pub(crate) agreed: &'static str,
     }
 
@@ -77,23 +77,23 @@ pub(crate) mod measures {
     ];
 }
 
-/// The one in the middle.
+/// The median.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// What so large a part of all is below.
+/// The quantile for this part.
 pub(crate) fn quantile(values: &mut [f64], part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get((values.len() as f64 * part) as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// What a row is about.
+/// The unit of a row, and its target.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// Nanoseconds, to be at most so many round trips.
+    /// Nanoseconds, at most this many round trips.
     RoundTrips,
-    /// Nanoseconds, to be at most so many.
+    /// Nanoseconds, at most this many.
     Time,
     /// More is better.
     Rate,
@@ -107,20 +107,20 @@ struct Row {
     name: String,
     kind: Kind,
     values: Vec<f64>,
-    /// What a ping-pong took, right after each of these, where they are compared.
+    /// The ping-pongs right after each value, if they are compared.
     floors: Vec<f64>,
     target: Option<f64>,
 }
 
-/// From when to when, in nanoseconds.
+/// Begin and end, in nanoseconds.
 pub(crate) type Spans = Vec<(u64, u64)>;
 
-/// What this bench is about.
+/// The name of our system.
 pub(crate) const OURS: &str = "konklave";
 
 #[derive(Default)]
 pub(crate) struct Report {
-    /// Ping-pongs on one core, between two, and of runtimes on one, in nanoseconds.
+    /// Ping-pongs on one core, between two cores, and with a runtime on one core, in nanoseconds.
     one_core: Vec<f64>,
     two_cores: Vec<f64>,
     runtimes: Vec<f64>,
@@ -138,7 +138,7 @@ impl Report {
         median(&mut self.one_core.clone())
     }
 
-    /// Something to be read together with the figures; once is enough.
+    /// A note for the reader of the figures, kept once.
     pub(crate) fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
@@ -155,8 +155,8 @@ impl Report {
         });
         self.rows[at].values.push(value);
         if kind == Kind::RoundTrips {
-            // A neighbour on the same machine may slow everything for a while: what is compared is
-            // measured one right after the other.
+            // A neighbour on the same machine may slow everything down for a while: so compared values are
+            // measured right after each other.
             let floor = floor::ping_pong_here().as_nanos() as f64;
             self.rows[at].floors.push(floor);
             self.one_core.push(floor);
@@ -190,9 +190,9 @@ impl Report {
         self.add(system, name, Kind::Cost, value, most);
     }
 
-    /// Clients that have had one lock in turn: where each of them was, and from when to when it had it,
-    /// each time. What counts is the time in which all of them took part, and of the steps from one holder
-    /// to the next those between places: within one there may be no message.
+    /// Clients that had one lock in turn: the place of each, and the begin and end of each grant. Only the
+    /// time with all clients counts, and only handovers between places: within a place there may be no
+    /// message.
     pub(crate) fn add_hand_overs(&mut self, system: &str, clients: &[(usize, Spans)]) {
         let ours = |target: f64| (system == OURS).then_some(target);
         let begin = clients.iter().filter_map(|(_, spans)| spans.first()).map(|s| s.0).max();
@@ -217,7 +217,7 @@ impl Report {
         self.add_cost(system, measures::TWICE, twice as f64, Some(0.0));
     }
 
-    /// Everything of ours, then every measure with all who were measured.
+    /// All rows of ours, then every measure with all systems.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("TCP ping-pong, 64 B: {:.1} µs on one core", self.floor() / 1e3);
         if !self.two_cores.is_empty() {
@@ -230,7 +230,7 @@ impl Report {
         for row in self.rows.iter().filter(|row| row.system == OURS) {
             text.push_str(&Self::line(row, &row.name, 58));
         }
-        // What only algorithms inside views are asked.
+        // Measures for lifted algorithms only.
         let told = |row: &&Row| measures::ALL.contains(&row.name.as_str());
         for row in self.rows.iter().filter(|row| !told(row)) {
             if let Some(mutex) = row.system.strip_prefix(OURS).and_then(|m| m.strip_prefix(", ")) {
@@ -239,7 +239,7 @@ impl Report {
         }
         for measure in measures::ALL {
             let rows: Vec<&Row> = self.rows.iter().filter(|row| row.name == measure).collect();
-            // Of ours alone it was told above.
+            // Rows without peers are already in the first part.
             if rows.iter().any(|row| row.system != OURS) {
                 text.push_str(&format!("\n{measure}\n"));
                 text.extend(rows.iter().map(|row| Self::line(row, &row.system, 20)));
@@ -291,7 +291,7 @@ impl Report {
 }
 
 impl Row {
-    /// How many ping-pongs it takes, each time against the one that was measured with it.
+    /// The value in ping-pongs, each with the one measured after it.
     fn round_trips(&self) -> f64 {
         let pairs = self.values.iter().zip(&self.floors);
         median(&mut pairs.map(|(value, floor)| value / floor).collect::<Vec<_>>())

@@ -1,5 +1,5 @@
-//! Processes that take an order on a line of standard input and answer with a line of JSON: members of
-//! ours, and clients of peers that obey the same orders.
+//! Worker processes: they take a command per line of standard input, and answer with a line of JSON. Our
+//! members and the peers' clients take the same commands.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How long an order may take.
+/// The longest time for a command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Worker {
@@ -66,7 +66,7 @@ impl Drop for Worker {
     }
 }
 
-/// A figure of an answer.
+/// A number in an answer.
 pub(crate) fn number(answer: &Value, name: &str) -> f64 {
     answer[name].as_f64().unwrap_or(f64::NAN)
 }

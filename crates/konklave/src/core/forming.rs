@@ -1,9 +1,9 @@
-//! How a group begins: for the first time, and after everyone was down.
+//! Forming a group: for the first time, and after all members were down.
 //!
-//! Nobody who has just come up counts for an old view: it may have forgotten what it promised. So a
-//! group begins anew only when all founders are there and none of them is in a view; then the one
-//! with the lowest id proposes the first view, in a higher generation than anyone has seen, and all of
-//! them enter it once all have promised to: see `founding`.
+//! Hazard: a restarted process may have forgotten a promise it gave in an old view, so it must not count for
+//! that view. Rule: a group is founded only if all founders are present and none is in a view. The founder
+//! with the lowest id then proposes the first view, in a generation above all known ones. The founders enter
+//! it once all have promised to: see `founding`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,68 +12,68 @@ use konklave_algorithms::group::{Member, Request, View, ViewId};
 use konklave_process::{Group, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::{Below, Core, Output, setup, summing_up};
+use super::{Core, GroupProcess, Output, setup, summing_up};
 use crate::status::{Event, Loss};
 use crate::table::Table;
 use crate::wire::Frame;
 
-/// How many times as long as a member may be silent one waits for those without whom half of a view is no half.
-const PATIENCE: u32 = 10;
+/// For how many silence timeouts half of a view waits for the other half before it dissolves.
+const DISSOLVE_TIMEOUTS: u32 = 10;
 
-/// Where someone stands, for the others.
+/// The state of a process, as it reports it to its peers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Standing {
+pub(crate) struct PeerStatus {
     pub(crate) incarnation: u32,
     pub(crate) generation: u32,
     /// The view it is in, if any.
     pub(crate) view: Option<ViewId>,
     /// Whether it has a data directory.
-    pub(crate) remembers: bool,
-    /// Whether nobody goes on with what it was granted there before.
-    pub(crate) clear: bool,
+    pub(crate) has_data_dir: bool,
+    /// Whether grants of its earlier incarnations can no longer be in use.
+    pub(crate) earlier_grants_over: bool,
 }
 
-/// Someone we know.
+/// A known process.
 pub(super) struct Peer {
     pub(super) name: Arc<str>,
     pub(super) connected: bool,
-    pub(super) standing: Option<Standing>,
+    pub(super) peer_status: Option<PeerStatus>,
 }
 
 impl Peer {
-    /// Whether it is in a group, as far as we know.
+    /// Whether it is in a view, according to its last report.
     fn is_inside(&self) -> bool {
-        self.connected && self.standing.as_ref().is_some_and(|s| s.view.is_some())
+        self.connected && self.peer_status.as_ref().is_some_and(|s| s.view.is_some())
     }
 }
 
-/// What is known of the founders.
+/// What is known about the founders.
 pub(super) struct Forming {
-    /// Who answers at the addresses of the founders.
+    /// For each founder address, the process that answered there.
     seeds: Vec<Option<ProcessId>>,
-    /// Everyone who ever did: one address may stand for many.
+    /// All processes that ever answered at one; an address may stand for several.
     answered: BTreeSet<ProcessId>,
-    /// A name that stands for several founders, where nobody said how many there are.
-    crowd: Option<String>,
+    /// A name that stands for several addresses, although the number of founders is not given.
+    shared_name: Option<String>,
 }
 
 impl Forming {
     pub(super) fn new(seeds: usize) -> Self {
-        Self { seeds: vec![None; seeds], answered: BTreeSet::new(), crowd: None }
+        Self { seeds: vec![None; seeds], answered: BTreeSet::new(), shared_name: None }
     }
 }
 
 impl Core {
-    /// One of the founders' addresses is a name of several. One for each address would be too few, and
-    /// everyone might found a group of its own: only a number says when all are there.
+    /// A founder's name resolves to several addresses. One founder per name would be too few: each process
+    /// might found a group of its own. So without a given number of founders, this node founds none.
     pub(crate) fn seed_is_several(&mut self, name: &str) {
         if self.config.founders.is_none() && !self.config.alone {
             self.config.founders = Some(usize::MAX);
-            self.forming.crowd = Some(name.to_owned());
+            self.forming.shared_name = Some(name.to_owned());
         }
     }
 
-    /// Someone answers at one of the founders' addresses, perhaps ourselves.
+    /// A process, perhaps this one, answered at a founder's address.
     pub(crate) fn seed_is(&mut self, seed: usize, id: ProcessId) {
         if let Some(known) = self.forming.seeds.get_mut(seed) {
             *known = Some(id);
@@ -83,99 +83,99 @@ impl Core {
         self.pump();
     }
 
-    /// A connection to someone stands.
+    /// A connection to a peer is established.
     pub(crate) fn peer_up(&mut self, id: ProcessId, name: Arc<str>, now: std::time::Duration) {
         self.now = self.now.max(now);
-        let peer = Peer { name, connected: true, standing: None };
+        let peer = Peer { name, connected: true, peer_status: None };
         self.refusals.on_peer();
         self.peers.insert(id, peer);
         if !self.known.contains(id) {
             let members = self.known.members().iter().copied().chain([id]).collect();
             self.known = Group::new(members).unwrap_or_else(|_| self.known.clone());
         }
-        self.step(|below, ctx| below.on_trust(id, ctx));
-        let standing = self.standing();
-        self.send(id, Frame::Standing(standing));
-        self.tell(Event::Connected { node: id.0, name: self.name_of(id) });
+        self.step(|group, ctx| group.on_trust(id, ctx));
+        let peer_status = self.peer_status();
+        self.send(id, Frame::PeerStatus(peer_status));
+        self.publish(Event::Connected { node: id.0, name: self.name_of(id) });
         self.pump();
     }
 
-    /// It is gone: nobody listens where it was.
+    /// A peer is gone: its address refuses connections.
     pub(crate) fn peer_down(&mut self, id: ProcessId, now: std::time::Duration) {
         self.now = self.now.max(now);
         if let Some(peer) = self.peers.get_mut(&id) {
-            (peer.connected, peer.standing) = (false, None);
+            (peer.connected, peer.peer_status) = (false, None);
         }
-        self.tell(Event::Suspected { node: id.0, name: self.name_of(id) });
-        self.step(|below, ctx| below.on_suspect(id, ctx));
+        self.publish(Event::Suspected { node: id.0, name: self.name_of(id) });
+        self.step(|group, ctx| group.on_suspect(id, ctx));
         self.pump();
     }
 
-    fn standing(&self) -> Standing {
-        Standing {
+    fn peer_status(&self) -> PeerStatus {
+        PeerStatus {
             incarnation: self.record.incarnation,
             generation: self.record.generation,
-            view: self.is_inside().then(|| self.below.view().id),
-            remembers: self.config.record.is_some(),
-            clear: self.now >= self.wary_until,
+            view: self.is_inside().then(|| self.group.view().id),
+            has_data_dir: self.config.record.is_some(),
+            earlier_grants_over: self.now >= self.earlier_grants_until,
         }
     }
 
-    /// Tells everyone where we stand.
+    /// Reports the own state to all connected peers.
     pub(super) fn announce(&mut self) {
-        let standing = self.standing();
+        let peer_status = self.peer_status();
         let to: Vec<ProcessId> =
             self.peers.iter().filter(|(_, p)| p.connected).map(|(id, _)| *id).collect();
         for to in to {
-            self.send(to, Frame::Standing(standing.clone()));
+            self.send(to, Frame::PeerStatus(peer_status.clone()));
         }
     }
 
-    pub(super) fn on_standing(&mut self, from: ProcessId, standing: Standing) {
-        let news = standing.view.is_some();
-        let member = Member { id: from, incarnation: standing.incarnation };
-        let view = self.below.view();
+    pub(super) fn on_peer_status(&mut self, from: ProcessId, peer_status: PeerStatus) {
+        let news = peer_status.view.is_some();
+        let member = Member { id: from, incarnation: peer_status.incarnation };
+        let view = self.group.view();
         let elsewhere = |theirs: ViewId| theirs.generation != view.id.generation;
-        let apart = standing.view.is_some_and(elsewhere) && !view.has_member(from);
+        let in_other_group = peer_status.view.is_some_and(elsewhere) && !view.has_member(from);
         if self.is_inside() && !news && view.id.epoch == 0 && view.members.contains(&member) {
-            // It has not heard yet of the first view.
+            // It has not received the first view yet.
             let view = view.clone();
             self.send(from, Frame::Found(view));
         }
         if let Some(peer) = self.peers.get_mut(&from) {
-            peer.standing = Some(standing);
+            peer.peer_status = Some(peer_status);
         }
-        if apart && self.is_member() {
-            let reason = "it is in another group: stop it, and have it join this one";
+        if in_other_group && self.is_member() {
+            let reason = "it is in another group: stop it, and let it join this one";
             self.refused(self.name_of(from), reason.into(), self.now);
         }
         self.check_promise(member);
         if self.is_inside() && !news {
-            let ours = self.standing();
-            self.send(from, Frame::Standing(ours));
+            let ours = self.peer_status();
+            self.send(from, Frame::PeerStatus(ours));
         }
         self.form();
     }
 
-    /// While we are outside: joins those who are inside, or founds a group with all who are not.
+    /// Outside a view: joins a group that a peer is in, or founds one with the others.
     pub(super) fn form(&mut self) {
         if self.is_inside() || self.leaving {
             return;
         }
         if self.peers.values().any(Peer::is_inside) {
             self.withdraw_proposal();
-            return self.step(|below, ctx| below.on_request(Request::Join, ctx));
+            return self.step(|group, ctx| group.on_request(Request::Join, ctx));
         }
         self.propose();
     }
 
-    /// The founders that are there, as far as we know; where their number is given and not their
-    /// addresses, everyone who is there.
+    /// The founders that are present. If their number is given instead of their addresses, every connected
+    /// process counts.
     fn founders(&self) -> Vec<ProcessId> {
         let found: BTreeSet<ProcessId> = match self.config.founders {
-            // Before anyone has answered, not even we ourselves, nothing is known.
+            // Before anyone has answered, this node included, nothing is known.
             Some(_) if self.forming.answered.is_empty() => BTreeSet::new(),
-            // Whoever is there counts, whether we called it or it called us.
+            // Connections in both directions count.
             Some(_) => {
                 let here = self.peers.iter().filter(|(_, peer)| peer.connected);
                 here.map(|(id, _)| *id).chain([self.me]).collect()
@@ -185,42 +185,42 @@ impl Core {
         found.into_iter().collect()
     }
 
-    /// The first view, if everyone is there and it is up to us to name it.
+    /// The first view, if all founders are present and this node is the one to propose it.
     pub(super) fn first_view(&self) -> Option<View> {
         let founders = self.founders();
         let all = match self.config.founders {
             Some(n) => founders.len() >= n,
             None => self.forming.seeds.iter().all(Option::is_some),
         };
-        // Who was in the last view we know of may have gone on without the founders.
+        // Members of the last known view may have gone on without the founders.
         let mut asked = founders.clone();
         asked.extend(self.record.members.iter().map(|m| ProcessId(m.0)));
-        let mut standings = Vec::new();
+        let mut statuses = Vec::new();
         for id in asked.into_iter().filter(|id| *id != self.me) {
             let peer = self.peers.get(&id).filter(|p| p.connected)?;
-            standings.push((id, peer.standing.clone()?));
+            statuses.push((id, peer.peer_status.clone()?));
         }
         if !all || founders.first() != Some(&self.me) {
             return None;
         }
-        standings.push((self.me, self.standing()));
-        // A new table knows nothing of what was granted before: that must be over.
-        if standings.iter().any(|(_, s)| !s.clear) {
+        statuses.push((self.me, self.peer_status()));
+        // A new table knows no earlier grants, so they must be over.
+        if statuses.iter().any(|(_, s)| !s.earlier_grants_over) {
             return None;
         }
-        let generation = standings.iter().map(|(_, s)| s.generation).max().unwrap_or(0) + 1;
-        let forgetful = standings.iter().any(|(_, s)| !s.remembers);
+        let generation = statuses.iter().map(|(_, s)| s.generation).max().unwrap_or(0) + 1;
+        let forgetful = statuses.iter().any(|(_, s)| !s.has_data_dir);
         let calendar = if forgetful { self.config.calendar } else { 0 };
         let life = |id: &ProcessId| {
-            let (_, standing) = standings.iter().find(|(s, _)| s == id)?;
-            Some(Member { id: *id, incarnation: standing.incarnation })
+            let (_, peer_status) = statuses.iter().find(|(s, _)| s == id)?;
+            Some(Member { id: *id, incarnation: peer_status.incarnation })
         };
         let members: Option<Vec<Member>> = founders.iter().map(life).collect();
         let id = ViewId { generation: generation.max(calendar), epoch: 0, coordinator: self.me };
         Some(View { id, members: members?, observers: Vec::new() })
     }
 
-    /// A first view: we enter it if it means us as we are, and if we are in none.
+    /// Enters a first view that it has promised, in the present incarnation, if it is in none.
     pub(super) fn on_found(&mut self, view: &View) {
         let us = Member { id: self.me, incarnation: self.record.incarnation };
         let newer = view.id.generation > self.record.generation;
@@ -230,24 +230,26 @@ impl Core {
         }
         self.promises.clear();
         let setup = setup(self.me, &self.config.timings);
-        let below = Below::found(self.me, &setup, view.clone());
+        let below = GroupProcess::found(self.me, &setup, view.clone());
         self.enter_first(summing_up(below, &self.config));
-        self.step(|below, ctx| below.on_start(ctx));
+        self.step(|group, ctx| group.on_start(ctx));
     }
 
-    /// Our view can decide nothing any more when more than half of its members have been born again (what
-    /// they had promised is forgotten), or have gone on in another generation. We go out, to begin anew with
-    /// everyone. Without half of them the others go on, if all of that half were born again and know it: who has
-    /// forgotten how many lives it had may say a lower number, which tells nothing. Those others get a while to be
-    /// there, as does one who has a vote for us who have none.
-    pub(super) fn give_up_hope(&mut self) {
+    /// Leaves a view that cannot decide anything any more, to found a group anew with all.
+    ///
+    /// A view is over when more than half of its members have restarted (a restarted process may have
+    /// forgotten its promises), or have gone on in another generation. If exactly half is left, it can
+    /// continue, provided the other half has restarted and knows it. A process that forgot its incarnations
+    /// may report a lower number, which proves nothing. Such a half gets a while to appear; so does a voter
+    /// that this node waits for while it has no vote itself.
+    pub(super) fn dissolve_if_stalled(&mut self) {
         if !self.is_inside() {
             return;
         }
-        let view = self.below.view();
+        let view = self.group.view();
         let (mut lost, mut unsure, mut silent) = (0, false, 0);
         for member in view.members.iter().filter(|m| m.id != self.me) {
-            let Some(now) = self.told_by(member.id) else {
+            let Some(now) = self.status_of(member.id) else {
                 silent += 1;
                 continue;
             };
@@ -263,77 +265,80 @@ impl Core {
             return self.dissolve();
         }
         if !(tie || outside && silent == all) {
-            self.hopeless = None;
+            self.stalled_since = None;
             return;
         }
-        let since = *self.hopeless.get_or_insert(self.now);
-        if self.now >= since + self.config.timings.silence * PATIENCE {
+        let since = *self.stalled_since.get_or_insert(self.now);
+        if self.now >= since + self.config.timings.silence * DISSOLVE_TIMEOUTS {
             self.dissolve();
         }
     }
 
     fn dissolve(&mut self) {
-        self.hopeless = None;
-        self.be_born();
-        self.tell(Event::Dissolved);
-        self.forget(Loss::Dissolved);
+        self.stalled_since = None;
+        self.begin_incarnation();
+        self.publish(Event::Dissolved);
+        self.go_outside(Loss::Dissolved);
     }
 
-    /// Where someone stands who is connected, as far as it has said so.
-    fn told_by(&self, id: ProcessId) -> Option<&Standing> {
+    /// The last report of a connected peer.
+    fn status_of(&self, id: ProcessId) -> Option<&PeerStatus> {
         let peer = self.peers.get(&id).filter(|peer| peer.connected)?;
-        peer.standing.as_ref()
+        peer.peer_status.as_ref()
     }
 
-    /// Whether someone has been in a later generation than our view is of.
-    fn has_seen_later(&self, standing: &Standing) -> bool {
-        standing.generation > self.below.view().id.generation
+    /// Whether the process has been in a later generation than the present view's.
+    fn has_seen_later(&self, peer_status: &PeerStatus) -> bool {
+        peer_status.generation > self.group.view().id.generation
     }
 
-    /// Whether a wish to join is that of one who has gone on in a later generation, where that may have taken the
-    /// place of our view: without a majority of our own we cannot tell. It is no proof that nobody went on, then; nor is
-    /// that of one who has not said yet where it has been. It asks again.
+    /// Whether to ignore a join request as proof that its sender left the present view.
+    ///
+    /// Scenario: the sender has gone on in a later generation, and this node no longer sees a majority of its
+    /// own view. Hazard: that generation may have replaced this view, so nothing follows for its other
+    /// members. Rule: ignore the join until this is clear, and also until the peer has reported its
+    /// generation. The peer repeats it.
     pub(super) fn is_superseded_by(&self, from: ProcessId) -> bool {
-        let members = &self.below.view().members;
+        let members = &self.group.view().members;
         let lives = |m: &&Member| {
-            let same = |now: &Standing| now.incarnation == m.incarnation && now.view.is_some();
-            m.id == self.me || self.told_by(m.id).is_some_and(same)
+            let same = |now: &PeerStatus| now.incarnation == m.incarnation && now.view.is_some();
+            m.id == self.me || self.status_of(m.id).is_some_and(same)
         };
         self.is_inside()
-            && self.told_by(from).is_none_or(|now| self.has_seen_later(now))
+            && self.status_of(from).is_none_or(|now| self.has_seen_later(now))
             && 2 * members.iter().filter(lives).count() <= members.len()
     }
 
-    /// Whether everyone of the last view that we know of is there, and in none.
+    /// Whether all members of the last known view are connected and in no view.
     pub(super) fn is_last_view_over(&self) -> bool {
         let others = self.record.members.iter().filter(|m| m.0 != self.me.0);
         let outside =
-            |m: &(u32, String)| self.told_by(ProcessId(m.0)).is_some_and(|s| s.view.is_none());
+            |m: &(u32, String)| self.status_of(ProcessId(m.0)).is_some_and(|s| s.view.is_none());
         others.into_iter().all(outside)
     }
 
-    fn enter_first(&mut self, below: Below) {
+    fn enter_first(&mut self, below: GroupProcess) {
         self.timers.clear();
-        self.below = below;
+        self.group = below;
         self.table = Table::default();
         self.has_table = true;
     }
 
-    /// An operator's last resort: a group of one, in a new generation, for the others to join.
+    /// Founds a group of one in a new generation, for the others to join: an operator's last resort.
     pub(crate) fn found_alone(&mut self) {
         if self.has_table {
             return self.refound();
         }
-        self.alone_at = Some(self.wary_until.max(self.now));
-        self.found_alone_in_time();
+        self.found_alone_at = Some(self.earlier_grants_until.max(self.now));
+        self.found_alone_if_due();
     }
 
-    /// Founds a group of one, if that is wanted, it is time, and no group is there to join.
-    pub(super) fn found_alone_in_time(&mut self) {
-        if self.alone_at.is_none_or(|at| self.now < at) {
+    /// Founds a group of one if that was requested, its time has come, and no peer is in a group.
+    pub(super) fn found_alone_if_due(&mut self) {
+        if self.found_alone_at.is_none_or(|at| self.now < at) {
             return;
         }
-        self.alone_at = None;
+        self.found_alone_at = None;
         if let Some((id, _)) = self.peers.iter().find(|(_, peer)| peer.is_inside()) {
             let reason = "it is in a group, which this node joins instead of founding one";
             let address = self.name_of(*id);
@@ -351,11 +356,11 @@ impl Core {
         }
         let calendar = if self.config.record.is_none() { self.config.calendar } else { 0 };
         self.record.generation = self.record.generation.max(calendar);
-        self.step(|below, ctx| below.on_request(Request::Refound, ctx));
+        self.step(|group, ctx| group.on_request(Request::Refound, ctx));
         self.pump();
     }
 
-    /// Writes down whom the present view consists of.
+    /// Records the members of the present view.
     pub(super) fn remember(&mut self, view: &View) {
         let name = |id: ProcessId| {
             if id == self.me {
@@ -371,7 +376,7 @@ impl Core {
         }
     }
 
-    /// Whether a list of founders is all there is to go by, all of them answer, and none of them is us.
+    /// Whether only the list of founders counts, all of them have answered, and this node is not among them.
     pub(crate) fn is_unlisted(&self) -> bool {
         let other = |seed: &Option<ProcessId>| seed.is_some_and(|id| id != self.me);
         !self.is_member()
@@ -380,25 +385,25 @@ impl Core {
             && self.forming.seeds.iter().all(other)
     }
 
-    /// Why there is no group yet, in words.
+    /// Explains to people why there is no group yet.
     pub(crate) fn what_is_missing(&self) -> String {
         if self.is_member() {
             return String::new();
         }
         if self.is_inside() {
-            return "entering; waiting for the state of the group".into();
+            return "joining: waiting for the state of the group".into();
         }
-        // We are, be it that we have not answered ourselves yet.
+        // This node is present, even if it has not answered itself yet.
         let here = self.founders().len().max(1);
         match self.config.founders {
             Some(usize::MAX) => {
-                let why = match &self.forming.crowd {
+                let why = match &self.forming.shared_name {
                     Some(name) => format!("{name} stands for several addresses, and "),
                     None => String::new(),
                 };
                 return format!(
-                    "no group answers yet, and this node founds none: {why}it was not told how many \
-                     founders there are"
+                    "no group answers yet, and this node founds none: {why}it does not know \
+                     how many founders there are"
                 );
             }
             Some(n) if here < n => {
@@ -409,12 +414,12 @@ impl Core {
             }
             Some(_) | None => {}
         }
-        if let Some(to) = self.promises.bound_to(self.me)
+        if let Some(to) = self.promises.promised_to(self.me)
             && !self.peers.get(&to).is_some_and(|peer| peer.connected)
         {
             return format!(
-                "this node has promised itself to the group that {} proposed, which is gone: start \
-                 it again, or this node",
+                "this node promised to enter the group that {} proposed, but {0} is gone: restart \
+                 {0} or this node",
                 self.name_of(to)
             );
         }
@@ -441,19 +446,20 @@ impl Core {
             self.record.members.iter().filter(gone).map(|m| format!("{} ({})", m.1, m.0)).collect();
         if !gone.is_empty() {
             return format!(
-                "{} of the last view may have gone on without us: start them, or found a new \
+                "{} of the last view may have gone on without this node: start them, or found a new \
                  generation here if they are lost for good",
                 gone.join(", ")
             );
         }
-        let mute = |(_, peer): &(&ProcessId, &Peer)| peer.connected && peer.standing.is_none();
-        let mute: Vec<String> =
-            self.peers.iter().filter(mute).map(|(id, _)| self.name_of(*id)).collect();
-        if !mute.is_empty() {
+        let without_report =
+            |(_, peer): &(&ProcessId, &Peer)| peer.connected && peer.peer_status.is_none();
+        let without_report: Vec<String> =
+            self.peers.iter().filter(without_report).map(|(id, _)| self.name_of(*id)).collect();
+        if !without_report.is_empty() {
             return format!(
-                "connected to {}, and not told how it stands there: it may have trouble with its disk \
+                "connected to {}, but without a report of its state: its disk may fail \
                  (see its log)",
-                mute.join(", ")
+                without_report.join(", ")
             );
         }
         let silent: Vec<String> =
@@ -461,6 +467,6 @@ impl Core {
         if silent.is_empty() {
             return "agreeing on the first view".into();
         }
-        format!("agreeing on the first view; {} did not answer yet", silent.join(", "))
+        format!("agreeing on the first view; no answer from {} yet", silent.join(", "))
     }
 }

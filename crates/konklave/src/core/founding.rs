@@ -1,13 +1,13 @@
-//! Agreeing on the first view, where more may be there than are needed for one.
+//! Agreement on the first view, where more founders may be present than a group needs.
 //!
-//! Whoever sees enough founders may propose a first view, and two who see different ones may propose
-//! different views. If everyone entered the first it heard of, each could get a majority: two groups.
-//! So a view is entered when *all* its members have promised to enter no other, and each promises
-//! itself to one proposal at a time. Two sets of founders that share a member found one group at
-//! most; they do as long as fewer than twice as many are there as found a group.
+//! Scenario: two founders each see enough processes, but different ones, and propose different first views.
+//! Hazard: if each process entered the first view it hears of, both views could get a majority: two groups.
+//! Rule: a process promises itself to one proposal at a time, and a view is entered when *all* its members
+//! have promised it. Two sets of founders that share a member then found at most one group; they share one as
+//! long as fewer than twice the needed founders are present.
 //!
-//! A promise is free again when the proposer withdraws: because a lower one proposes, too, or a member
-//! is gone or in a group already; and when the proposer itself has begun another life.
+//! A promise ends when the proposer withdraws (because a lower id proposes, too, or because a member is gone
+//! or in a group), and when the proposer restarts.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,52 +19,52 @@ use serde::{Deserialize, Serialize};
 use super::Core;
 use crate::wire::Frame;
 
-/// How many heartbeats one who was refused leaves to the lower one.
+/// For how many heartbeats a refused proposer leaves the field to the lower id.
 const ABSTAIN: u32 = 10;
 
-/// What is said about first views before there is one.
+/// Messages about first views, before there is one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Founding {
-    /// Shall this be the first view? The number tells proposals of one proposer apart.
+pub(crate) enum FoundingMessage {
+    /// Proposes this first view. The number tells the proposals of one proposer apart.
     Propose { number: u64, view: View },
-    /// I enter none but that.
+    /// The sender enters no other first view.
     Promise { number: u64 },
-    /// I have promised myself to another one.
+    /// The sender has promised itself to a proposal of `to`.
     Refuse { number: u64, to: u32 },
-    /// Nothing came of it.
+    /// The proposal is withdrawn; promises to it end.
     Withdraw { number: u64 },
 }
 
-/// What we have promised, and who has promised us.
+/// The promise given to a proposer, and the promises received for an own proposal.
 #[derive(Default)]
 pub(super) struct Promises {
-    /// The view that we enter, if any; and the number of the proposal.
+    /// The proposal this node has promised to enter, with its number.
     given: Option<(u64, View)>,
-    /// Who else enters it, if it is ours.
-    got: BTreeSet<ProcessId>,
-    /// What we had promised to one who has begun another life since: others may have entered it.
+    /// If it is an own proposal: the members that have promised it.
+    received: BTreeSet<ProcessId>,
+    /// A view promised to a proposer that has restarted since: other members may have entered it.
     past: Option<View>,
     last: u64,
-    /// Until when we propose nothing.
+    /// Propose nothing before this time.
     abstain: Duration,
 }
 
 impl Promises {
-    /// Where we have promised ourselves to another: to whom.
-    pub(super) fn bound_to(&self, me: ProcessId) -> Option<ProcessId> {
+    /// The other process to which this node has promised itself, if any.
+    pub(super) fn promised_to(&self, me: ProcessId) -> Option<ProcessId> {
         let to = self.given.as_ref().map(|(_, view)| view.id.coordinator);
         to.filter(|to| *to != me)
     }
 
-    /// Whether this is what we have promised to enter.
+    /// Whether this is the view this node has promised to enter.
     pub(super) fn covers(&self, view: &View) -> bool {
         let given = self.given.as_ref().map(|(_, given)| given);
         given.or(self.past.as_ref()) == Some(view)
     }
 
-    /// We are inside, or nothing came of it.
+    /// This node has entered a view, or the proposal failed.
     pub(super) fn clear(&mut self) {
-        (self.given, self.got, self.past) = (None, BTreeSet::new(), None);
+        (self.given, self.received, self.past) = (None, BTreeSet::new(), None);
     }
 
     fn ours(&self, me: ProcessId) -> Option<&(u64, View)> {
@@ -73,27 +73,27 @@ impl Promises {
 }
 
 impl Core {
-    /// Someone says something about a first view.
-    pub(super) fn on_founding(&mut self, from: ProcessId, said: Founding) {
+    /// Handles a founding message.
+    pub(super) fn on_founding(&mut self, from: ProcessId, message: FoundingMessage) {
         if self.is_inside() || self.leaving {
             return;
         }
-        match said {
-            Founding::Propose { number, view } => self.on_proposal(from, number, view),
-            Founding::Promise { number } => {
+        match message {
+            FoundingMessage::Propose { number, view } => self.on_proposal(from, number, view),
+            FoundingMessage::Promise { number } => {
                 if self.promises.ours(self.me).is_some_and(|(ours, _)| *ours == number) {
-                    self.promises.got.insert(from);
+                    self.promises.received.insert(from);
                     self.found_if_all_agree();
                 }
             }
-            Founding::Refuse { number, to } => {
+            FoundingMessage::Refuse { number, to } => {
                 let ours = self.promises.ours(self.me).is_some_and(|(ours, _)| *ours == number);
                 if ours && ProcessId(to) < self.me {
                     self.withdraw_proposal();
                     self.promises.abstain = self.now + self.config.timings.heartbeat * ABSTAIN;
                 }
             }
-            Founding::Withdraw { number } => {
+            FoundingMessage::Withdraw { number } => {
                 let given = self.promises.given.as_ref();
                 if given.is_some_and(|(n, view)| view.id.coordinator == from && *n == number) {
                     self.promises.clear();
@@ -102,7 +102,7 @@ impl Core {
         }
     }
 
-    /// Someone has told in which life it is: what its earlier ones proposed is over.
+    /// A peer reports its incarnation. If it has restarted, its earlier proposals are over.
     pub(super) fn check_promise(&mut self, member: Member) {
         let theirs = |(_, view): &(u64, View)| {
             let then = view.find(member.id).filter(|m| view.id.coordinator == m.id);
@@ -116,7 +116,8 @@ impl Core {
     fn on_proposal(&mut self, from: ProcessId, number: u64, view: View) {
         let us = Member { id: self.me, incarnation: self.record.incarnation };
         let newer = view.id.generation > self.record.generation && view.id.epoch == 0;
-        // Who was in our last view may have gone on without us: as much as we ask for what we propose ourselves.
+        // Members of the last view may have gone on without this node: promise only under the conditions for
+        // an own proposal.
         let free = self.is_last_view_over();
         if view.id.coordinator != from || !newer || !free || !view.members.contains(&us) {
             return;
@@ -125,19 +126,19 @@ impl Core {
         let answer = match held {
             Some(held) if held == self.me && from < self.me => {
                 self.withdraw_proposal();
-                Founding::Promise { number }
+                FoundingMessage::Promise { number }
             }
-            Some(held) if held != from => Founding::Refuse { number, to: held.0 },
-            // A new one of the same proposer: nothing came of the last.
-            Some(_) | None => Founding::Promise { number },
+            Some(held) if held != from => FoundingMessage::Refuse { number, to: held.0 },
+            // A new proposal of the same proposer replaces its last one.
+            Some(_) | None => FoundingMessage::Promise { number },
         };
-        if matches!(answer, Founding::Promise { .. }) {
+        if matches!(answer, FoundingMessage::Promise { .. }) {
             (self.promises.given, self.promises.past) = (Some((number, view)), None);
         }
         self.send(from, Frame::Founding(answer));
     }
 
-    /// Proposes a first view, or says once more what was proposed.
+    /// Proposes a first view, or repeats the present proposal to those who have not promised.
     pub(super) fn propose(&mut self) {
         if self.promises.ours(self.me).is_some_and(|(_, view)| !self.can_still_be(view)) {
             self.withdraw_proposal();
@@ -149,40 +150,40 @@ impl Core {
         }
         let Some((number, view)) = self.promises.ours(self.me).cloned() else { return };
         for to in self.not_yet_promised() {
-            let proposal = Founding::Propose { number, view: view.clone() };
+            let proposal = FoundingMessage::Propose { number, view: view.clone() };
             self.send(to, Frame::Founding(proposal));
         }
         self.found_if_all_agree();
     }
 
-    /// Who has not answered what we propose.
+    /// The members that have not promised the own proposal.
     pub(super) fn not_yet_promised(&self) -> Vec<ProcessId> {
         let ours = self.promises.ours(self.me).map(|(_, view)| view);
         let others = ours.map(|view| view.others(self.me)).into_iter().flatten();
-        others.filter(|id| !self.promises.got.contains(id)).collect()
+        others.filter(|id| !self.promises.received.contains(id)).collect()
     }
 
-    /// Whether all whom a proposal names are there, as it names them, and in no group.
+    /// Whether all members of a proposal are connected, in the proposed incarnation and in no view.
     fn can_still_be(&self, view: &View) -> bool {
         view.members.iter().filter(|m| m.id != self.me).all(|m| {
             let peer = self.peers.get(&m.id).filter(|peer| peer.connected);
-            let standing = peer.and_then(|peer| peer.standing.as_ref());
-            standing.is_some_and(|s| s.view.is_none() && s.incarnation == m.incarnation)
+            let peer_status = peer.and_then(|peer| peer.peer_status.as_ref());
+            peer_status.is_some_and(|s| s.view.is_none() && s.incarnation == m.incarnation)
         })
     }
 
-    /// Our proposal is over, if there is one: whoever promised is free.
+    /// Withdraws the own proposal, if there is one, and so releases the promises to it.
     pub(super) fn withdraw_proposal(&mut self) {
         let Some((number, view)) = self.promises.ours(self.me).cloned() else { return };
         self.promises.clear();
         for to in view.others(self.me) {
-            self.send(to, Frame::Founding(Founding::Withdraw { number }));
+            self.send(to, Frame::Founding(FoundingMessage::Withdraw { number }));
         }
     }
 
     fn found_if_all_agree(&mut self) {
         let Some((_, view)) = self.promises.ours(self.me) else { return };
-        let agrees = |m: &Member| m.id == self.me || self.promises.got.contains(&m.id);
+        let agrees = |m: &Member| m.id == self.me || self.promises.received.contains(&m.id);
         if !view.members.iter().all(agrees) {
             return;
         }

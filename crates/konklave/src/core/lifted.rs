@@ -1,14 +1,15 @@
-//! Locks that a classic algorithm serves inside a view: one process of it for each name, as long as the
-//! view lasts. What the algorithm grants it grants to this node; who here waits is served in turn.
+//! Lifted locks: a classic mutual exclusion algorithm serves them inside a view. Each lock name has its own
+//! process of the algorithm, for as long as the view lasts. The algorithm grants a lock to a node; the node
+//! serves its local requests in order.
 //!
-//! Inside the view nobody fails as far as the algorithm can tell. When the view ends it stands still,
-//! and the next one starts it anew from what all who go on have said: see `barrier`.
+//! Within a view, the algorithm sees no failures. When the view ends, the algorithm stops; the next view
+//! starts it anew from the summaries of all members that continue: see `view_change`.
 
-mod barrier;
 mod locks;
-mod safety;
-mod show;
-mod talk;
+mod messages;
+mod safe_holders;
+mod status;
+mod view_change;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,37 +22,37 @@ use konklave_algorithms::mutex;
 use konklave_process::{Group, Input, Process, ProcessId, ProcessSet, Topology};
 
 use super::Core;
-use super::desk::Wish;
+use super::local_claims::LocalRequest;
 use crate::error::Error;
-use crate::lifted::{Inside, Say};
-use crate::mutex::Mutex;
-use crate::table::{Claim, Hold, Key, Name, Space};
+use crate::lifted::{LiftedFrame, LockMessage};
+use crate::lock_algorithm::LockAlgorithm;
+use crate::table::{ClaimId, Key, LockMode, Name, Space};
 use crate::token::Token;
 use crate::wire::MAX_FRAME;
-use locks::{Locks, Place};
-use safety::Safety;
+use locks::{LockIndex, Locks};
+use safe_holders::SafeHolders;
 
-/// From so many names on, a new view makes room: it forgets what nobody uses.
+/// With this many locks, a new view makes room by forgetting the unused ones.
 const NAMES: usize = if cfg!(test) { 64 } else { 1 << 16 };
-/// And from so many bytes on that all members together say of what nobody uses when a view ends: it must
-/// be far less than a frame may be.
+/// The same for the bytes that all members together report on unused locks when a view ends: they must stay
+/// far below the longest frame.
 const SUMMARIES: usize = if cfg!(test) { 48 << 10 } else { MAX_FRAME / 8 };
 /// About how many bytes a report takes, without the name.
 const REPORT: usize = 16;
-/// After so many entries a new view lets the algorithms, which count in 32 bits, begin anew.
+/// After this many grants of a lock, a new view restarts the algorithms, because they count in 32 bits.
 const ENTRIES: u64 = 1 << 31;
 
-/// Where this node stands with the algorithm.
+/// This node's state in the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Stage {
+enum Phase {
     #[default]
     Idle,
-    Asked,
-    /// It has granted us the lock, and we have not let it go.
-    Inside,
+    Wanting,
+    /// The algorithm has granted the lock to this node.
+    Held,
 }
 
-/// Who here has it.
+/// The local request that holds the lock.
 struct User {
     number: u64,
     session: u32,
@@ -61,25 +62,25 @@ struct User {
     since: Duration,
 }
 
-/// One lock.
+/// One lifted lock.
 struct Lock {
     name: Name,
-    /// Our process of the algorithm; none before we had to do with it in this view.
+    /// This node's process of the algorithm; `None` before its first use in this view.
     instance: Option<Instance<Any>>,
-    stage: Stage,
+    phase: Phase,
     user: Option<User>,
-    /// Who here waits, and since when.
+    /// The waiting local requests, and since when they wait.
     queue: VecDeque<(u64, Duration)>,
-    /// How many of them are served before others are: those who waited when it came.
-    turn: usize,
-    /// Who may hold it safely, and who knows that of us.
-    safety: Safety,
-    /// Who wants it only if nobody has it.
-    tries: Vec<(ProcessId, u64)>,
-    /// Whether a message made no sense to the algorithm, so that only a new view can go on.
+    /// How many of them are served before other nodes: those that waited when the lock came.
+    local_turns: usize,
+    /// The lease-safe holders known to this node, and the members that know of this node as one.
+    safe_holders: SafeHolders,
+    /// Peers that want the lock only if it is free, with the numbers of their requests.
+    try_requests: Vec<(ProcessId, u64)>,
+    /// Whether the algorithm failed on a message; only a new view can repair it.
     broken: bool,
-    /// Whether others do not know yet how it stands here.
-    news: bool,
+    /// Whether the other members lack the latest note on this lock.
+    outdated_notes: bool,
 }
 
 impl Lock {
@@ -87,18 +88,18 @@ impl Lock {
         Self {
             name,
             instance: None,
-            stage: Stage::default(),
+            phase: Phase::default(),
             user: None,
             queue: VecDeque::new(),
-            turn: 0,
-            safety: Safety::default(),
-            tries: Vec::new(),
+            local_turns: 0,
+            safe_holders: SafeHolders::default(),
+            try_requests: Vec::new(),
             broken: false,
-            news: false,
+            outdated_notes: false,
         }
     }
 
-    /// There have been so many entries at least. Our process of the algorithm begins, if it has not yet.
+    /// Notes that there have been at least `entries` grants. Starts this node's process, if it has none.
     fn learn(&mut self, entries: u64, me: ProcessId, homes: &Homes) {
         if self.instance.is_none() && !self.broken {
             self.instance = Instance::fresh_in(me, &self.name, homes);
@@ -116,10 +117,10 @@ impl Lock {
         self.user.is_some() || !self.queue.is_empty()
     }
 
-    /// About how many bytes we would say of it, if nobody uses it.
+    /// About how many bytes this node would report on the lock, if it is unused.
     fn idle_weight(&self) -> usize {
-        let others = self.safety.others().len();
-        // That it lies here is only said of what others may hold.
+        let others = self.safe_holders.others().len();
+        // `Report::Parked` is sent only for locks that other members may hold lease-safe.
         let reports = if self.is_used() || others == 0 { 0 } else { others + 1 };
         reports * (self.name.len() + REPORT)
     }
@@ -128,154 +129,154 @@ impl Lock {
 pub(super) struct Lifted {
     setup: Setup,
     view: ViewId,
-    /// How a lock begins in this view.
+    /// Where each lock starts in this view.
     homes: Homes,
     locks: Locks,
-    /// Locks that one who is gone may still believe to hold, and until when.
-    frozen: BTreeMap<Name, BTreeMap<Member, Duration>>,
-    /// What belongs to views to come.
-    ahead: Vec<(ProcessId, Inside)>,
-    /// How many frames went to whom in this view, and how many came.
+    /// For each lock: excluded members that may still use it, and until when it is fenced for them.
+    fenced_until: BTreeMap<Name, BTreeMap<Member, Duration>>,
+    /// Frames that belong to later views.
+    future_frames: Vec<(ProcessId, LiftedFrame)>,
+    /// For each peer: the number of frames sent and received in this view.
     sent: BTreeMap<ProcessId, u64>,
     received: BTreeMap<ProcessId, u64>,
-    /// Locks with news for the others.
-    news: Vec<Place>,
-    /// What others told.
-    notes: BTreeMap<(Name, ProcessId), (crate::lifted::Note, Duration)>,
-    /// What those who look on were told of others, and when all have said how they stand in this view.
-    told: BTreeMap<(Name, ProcessId), Token>,
-    settled: Duration,
-    /// Who has not answered yet whether it held what shall be taken away.
+    /// The locks whose notes are to be sent.
+    outdated_notes: Vec<LockIndex>,
+    /// The notes received, and when.
+    peer_notes: BTreeMap<(Name, ProcessId), (crate::lifted::LockNote, Duration)>,
+    /// Holders published as events for other nodes; and when all notes of this view should have arrived.
+    published: BTreeMap<(Name, ProcessId), Token>,
+    notes_complete_at: Duration,
+    /// For each revocation: the peers that have not answered.
     revoking: BTreeMap<u64, ProcessSet>,
-    /// Whether a lock has been entered too often for one view.
-    worn: bool,
+    /// Whether a new view is needed: a lock is broken, a frame is missing, or room is short.
+    needs_reform: bool,
 }
 
 impl Lifted {
-    pub(super) fn new(me: ProcessId, mutex: Mutex) -> Self {
+    pub(super) fn new(me: ProcessId, lock_algorithm: LockAlgorithm) -> Self {
         let group = Group::new(vec![me]).expect("one member is a group");
         let alone = Topology::from_edges("alone", 1, []).expect("one place is a graph");
         let mut setup = Setup::new(group, alone);
-        setup.chosen.insert("mutex", mutex.name().to_owned());
+        setup.chosen.insert("mutex", lock_algorithm.name().to_owned());
         Self {
             setup,
             view: ViewId::default(),
             homes: Homes::default(),
             locks: Locks::default(),
-            frozen: BTreeMap::new(),
-            ahead: Vec::new(),
+            fenced_until: BTreeMap::new(),
+            future_frames: Vec::new(),
             sent: BTreeMap::new(),
             received: BTreeMap::new(),
-            news: Vec::new(),
-            notes: BTreeMap::new(),
-            told: BTreeMap::new(),
-            settled: Duration::ZERO,
+            outdated_notes: Vec::new(),
+            peer_notes: BTreeMap::new(),
+            published: BTreeMap::new(),
+            notes_complete_at: Duration::ZERO,
             revoking: BTreeMap::new(),
-            worn: false,
+            needs_reform: false,
         }
     }
 
-    /// We are outside.
+    /// This node is outside the group.
     pub(super) fn clear(&mut self) {
         let setup = self.setup.clone();
-        *self = Self { setup, ..Self::new(ProcessId(0), Mutex::Table) };
+        *self = Self { setup, ..Self::new(ProcessId(0), LockAlgorithm::Table) };
     }
 
-    /// When the first lock is free again that one who is gone may hold.
-    pub(super) fn first_thaw(&self) -> Option<Duration> {
-        self.frozen.values().flat_map(BTreeMap::values).min().copied()
+    /// When the next fence ends.
+    pub(super) fn first_fence_end(&self) -> Option<Duration> {
+        self.fenced_until.values().flat_map(BTreeMap::values).min().copied()
     }
 
-    /// The others do not know yet how this one stands here.
-    fn note_news(&mut self, place: Place) {
-        if !std::mem::replace(&mut self.locks[place].news, true) {
-            self.news.push(place);
+    /// Marks the lock's note as out of date at the other members.
+    fn mark_unreported(&mut self, index: LockIndex) {
+        if !std::mem::replace(&mut self.locks[index].outdated_notes, true) {
+            self.outdated_notes.push(index);
         }
     }
 }
 
 impl Core {
-    /// Whether an algorithm serves this, not the table.
+    /// Whether a lifted algorithm serves this key, instead of the table.
     pub(super) fn lifts(&self, key: &Key) -> bool {
-        self.config.mutex != Mutex::Table && key.space == Space::Lock
+        self.config.lock_algorithm != LockAlgorithm::Table && key.space == Space::Lock
     }
 
-    /// What the algorithms cannot serve.
-    pub(super) fn unserved(&self, key: &Key, hold: Hold) -> Option<Error> {
+    /// The error for a mode that the algorithm cannot serve.
+    pub(super) fn unsupported_mode(&self, key: &Key, mode: LockMode) -> Option<Error> {
         let name = || key.name.to_string();
-        (self.lifts(key) && hold != Hold::Exclusive)
-            .then(|| Error::OnlyExclusive { name: name(), mutex: self.config.mutex })
+        (self.lifts(key) && mode != LockMode::Exclusive)
+            .then(|| Error::OnlyExclusive { name: name(), algorithm: self.config.lock_algorithm })
     }
 
-    /// Whether the algorithms run, and we take part.
+    /// Whether the algorithms run and this node takes part.
     fn runs(&self) -> bool {
-        self.is_member() && !self.below.is_wedged() && self.lifted.view == self.below.view().id
+        self.is_member() && !self.group.is_wedged() && self.lifted.view == self.group.view().id
     }
 
-    /// Someone here wants a lock.
-    pub(super) fn ask_inside(&mut self, number: u64, name: &Name, wait: bool, safe: bool) {
+    /// Requests a lock for a local session.
+    pub(super) fn request_lifted(&mut self, number: u64, name: &Name, wait: bool, safe: bool) {
         if !self.is_member() {
             return;
         }
-        let place = self.lifted.locks.find_or_begin(name);
-        let lock = &mut self.lifted.locks[place];
+        let index = self.lifted.locks.find_or_begin(name);
+        let lock = &mut self.lifted.locks[index];
         if !wait && lock.is_used() {
             return self.refuse_busy(number);
         }
         lock.queue.push_back((number, self.now));
-        self.lifted.note_news(place);
-        self.prepare(number, place, wait, safe);
-        self.advance(place);
-        let user = self.lifted.locks[place].user.as_ref();
+        self.lifted.mark_unreported(index);
+        self.prepare(number, index, wait, safe);
+        self.advance(index);
+        let user = self.lifted.locks[index].user.as_ref();
         if safe && user.is_none_or(|user| user.number != number) {
-            self.spread_word(place);
+            self.announce_safe(index);
         }
     }
 
     fn refuse_busy(&mut self, number: u64) {
-        if let Some(wanted) = self.desk.take_wanted(number) {
-            wanted.refuse_busy();
+        if let Some(pending) = self.claims.remove_pending(number) {
+            pending.refuse_busy();
         }
     }
 
-    /// Sees to what others must know before we enter.
-    fn prepare(&mut self, number: u64, place: Place, wait: bool, safe: bool) {
+    /// Announces what other members must know before this node may grant the request.
+    fn prepare(&mut self, number: u64, index: LockIndex, wait: bool, safe: bool) {
         if !self.runs() {
             return;
         }
-        let lock = &mut self.lifted.locks[place];
+        let lock = &mut self.lifted.locks[index];
         if safe {
-            lock.safety.want(self.me);
+            lock.safe_holders.want(self.me);
         }
         let here =
-            lock.stage == Stage::Inside || lock.instance.as_ref().is_some_and(Instance::has_token);
+            lock.phase == Phase::Held || lock.instance.as_ref().is_some_and(Instance::has_token);
         if !wait && !here {
             let name = lock.name.clone();
-            self.send_to_all(&name, &Say::Try { number });
+            self.send_to_all(&name, &LockMessage::Try { number });
         }
     }
 
-    /// Does what can be done for a lock: asks, serves the next, lets go.
-    fn advance(&mut self, place: Place) {
+    /// Advances a lock as far as possible: requests it, grants it to the next local request, or releases it.
+    fn advance(&mut self, index: LockIndex) {
         if !self.runs() {
             return;
         }
         loop {
-            let lock = &mut self.lifted.locks[place];
-            match lock.stage {
-                Stage::Asked => return,
-                Stage::Idle if lock.queue.is_empty() => return,
-                Stage::Idle => {
-                    lock.stage = Stage::Asked;
-                    self.drive(place, Input::Request(mutex::Request::Acquire));
+            let lock = &mut self.lifted.locks[index];
+            match lock.phase {
+                Phase::Wanting => return,
+                Phase::Idle if lock.queue.is_empty() => return,
+                Phase::Idle => {
+                    lock.phase = Phase::Wanting;
+                    self.run_algorithm(index, Input::Request(mutex::Request::Acquire));
                 }
-                Stage::Inside if lock.user.is_some() => return,
-                Stage::Inside if lock.turn == 0 || lock.queue.is_empty() => {
-                    lock.stage = Stage::Idle;
-                    self.drive(place, Input::Request(mutex::Request::Release));
+                Phase::Held if lock.user.is_some() => return,
+                Phase::Held if lock.local_turns == 0 || lock.queue.is_empty() => {
+                    lock.phase = Phase::Idle;
+                    self.run_algorithm(index, Input::Request(mutex::Request::Release));
                 }
-                Stage::Inside => {
-                    if !self.enter(place) {
+                Phase::Held => {
+                    if !self.grant_next(index) {
                         return;
                     }
                 }
@@ -283,199 +284,205 @@ impl Core {
         }
     }
 
-    /// One step of the algorithm; whom it speaks to.
-    fn drive(&mut self, place: Place, input: Input<Any>) -> ProcessSet {
+    /// Runs one step of the algorithm; returns the receivers of its messages.
+    fn run_algorithm(&mut self, index: LockIndex, input: Input<Any>) -> ProcessSet {
         let (me, mut receivers) = (self.me, ProcessSet::new());
-        let lock = &mut self.lifted.locks[place];
+        let lock = &mut self.lifted.locks[index];
         if lock.broken {
             return receivers;
         }
         lock.learn(0, me, &self.lifted.homes);
         let Some(instance) = &mut lock.instance else { return receivers };
-        // The algorithms trust their messages: what a member garbled may be more than they can bear.
+        // The algorithms trust their messages, so a garbled one may make them panic.
         let step = std::panic::AssertUnwindSafe(|| instance.step(me, input));
         let Ok(outcome) = std::panic::catch_unwind(step) else {
-            (lock.instance, lock.broken, self.lifted.worn) = (None, true, true);
+            (lock.instance, lock.broken, self.lifted.needs_reform) = (None, true, true);
             return receivers;
         };
         let count = instance.count;
         if outcome.granted {
-            (lock.stage, lock.turn) = (Stage::Inside, lock.queue.len());
+            (lock.phase, lock.local_turns) = (Phase::Held, lock.queue.len());
         }
         for (to, message) in outcome.sent {
             receivers.insert(to);
-            let lock = &mut self.lifted.locks[place];
-            let (name, (safe, noted)) = (lock.name.clone(), lock.safety.word_to(to));
-            self.send_inside(to, name, Say::Step { count, safe, noted, message });
+            let lock = &mut self.lifted.locks[index];
+            let (name, (safe, noted)) = (lock.name.clone(), lock.safe_holders.piggyback_for(to));
+            self.send_lifted(to, name, LockMessage::Step { count, safe, noted, message });
         }
         receivers
     }
 
-    /// Lets the next one here in, if nothing forbids it; whether anything changed.
-    fn enter(&mut self, place: Place) -> bool {
+    /// Grants the lock to the next local request, unless something forbids it. Returns whether anything
+    /// changed.
+    fn grant_next(&mut self, index: LockIndex) -> bool {
         if self.leaving || !self.lease.holds(self.now) {
             return false;
         }
-        let lock = &mut self.lifted.locks[place];
-        let frozen = self.lifted.frozen.contains_key(&lock.name);
+        let lock = &mut self.lifted.locks[index];
+        let fenced = self.lifted.fenced_until.contains_key(&lock.name);
         let Some((number, _)) = lock.queue.front().copied() else { return false };
-        let Some(wish) = self.desk.wish(number) else {
-            // It was given up.
+        let Some(request) = self.claims.request(number) else {
+            // The request was withdrawn.
             lock.queue.pop_front();
-            lock.turn -= 1;
+            lock.local_turns -= 1;
             return true;
         };
-        if frozen && wish.wait {
+        if fenced && request.wait {
             return false;
         }
-        if frozen {
+        if fenced {
             lock.queue.pop_front();
-            lock.turn -= 1;
+            lock.local_turns -= 1;
             self.refuse_busy(number);
             return true;
         }
-        if wish.safe && !lock.safety.is_known(self.below.view()) {
-            lock.safety.want(self.me);
-            self.ask_the_rest(place);
-            // Alone, there is nobody to tell.
-            return self.lifted.locks[place].safety.is_known(self.below.view());
+        if request.safe && !lock.safe_holders.is_known(self.group.view()) {
+            lock.safe_holders.want(self.me);
+            self.ask_remaining(index);
+            // With no other member, there is nobody to ask.
+            return self.lifted.locks[index].safe_holders.is_known(self.group.view());
         }
-        let Some(token) = self.next_token(place) else { return false };
-        let lock = &mut self.lifted.locks[place];
+        let Some(token) = self.next_token(index) else { return false };
+        let lock = &mut self.lifted.locks[index];
         lock.queue.pop_front();
-        lock.turn -= 1;
-        if let Some(wanted) = self.desk.take_wanted(number) {
-            self.let_in(place, number, wanted.into_wish(), token);
+        lock.local_turns -= 1;
+        if let Some(pending) = self.claims.remove_pending(number) {
+            self.grant_to(index, number, pending.into_request(), token);
         }
         true
     }
 
-    /// The token of the next entry; none where only a new view can go on.
-    fn next_token(&mut self, place: Place) -> Option<Token> {
+    /// The token of the next grant; `None` if only a new view can go on.
+    fn next_token(&mut self, index: LockIndex) -> Option<Token> {
         let ViewId { generation, epoch, .. } = self.lifted.view;
-        let instance = self.lifted.locks[place].instance.as_mut()?;
+        let instance = self.lifted.locks[index].instance.as_mut()?;
         instance.count += 1;
-        self.lifted.worn |= instance.count > ENTRIES;
+        self.lifted.needs_reform |= instance.count > ENTRIES;
         let epoch = u32::try_from(epoch).unwrap_or(u32::MAX);
         Some(Token { generation, epoch, k: instance.count })
     }
 
-    /// Lets in whom nothing keeps out.
-    fn let_in(
+    /// Grants the lock to a request.
+    fn grant_to(
         &mut self,
-        place: Place,
+        index: LockIndex,
         number: u64,
-        (wish, deadline): (Wish, Option<Duration>),
+        (request, deadline): (LocalRequest, Option<Duration>),
         token: Token,
     ) {
-        let lock = &mut self.lifted.locks[place];
-        let (session, label, safe) = (wish.session, wish.label.clone(), wish.safe);
+        let lock = &mut self.lifted.locks[index];
+        let (session, label, safe) = (request.session, request.label.clone(), request.safe);
         lock.user = Some(User { number, session, label, safe, token, since: self.now });
-        for (from, number) in std::mem::take(&mut lock.tries) {
-            let name = self.lifted.locks[place].name.clone();
-            self.send_inside(from, name, Say::Used { number });
+        for (from, number) in std::mem::take(&mut lock.try_requests) {
+            let name = self.lifted.locks[index].name.clone();
+            self.send_lifted(from, name, LockMessage::InUse { number });
         }
-        self.lifted.note_news(place);
-        let claim = Claim { member: self.myself(), session, number };
-        self.hand_out(number, (wish, deadline), claim, token);
+        self.lifted.mark_unreported(index);
+        let claim = ClaimId { member: self.own_member(), session, number };
+        self.deliver_grant(number, (request, deadline), claim, token);
     }
 
-    /// Gives a lock that lies here unused, without a message, or the wish back.
-    pub(super) fn take_idle(&mut self, number: u64, wish: Wish) -> Option<Wish> {
-        let Some(place) = self.lifted.locks.find(&wish.key.name) else { return Some(wish) };
-        let lock = &mut self.lifted.locks[place];
-        let lies_here = lock.stage == Stage::Idle
+    /// Grants an idle lock that is at this node, without a message. Returns the request if that is
+    /// impossible.
+    pub(super) fn grant_idle(
+        &mut self,
+        number: u64,
+        request: LocalRequest,
+    ) -> Option<LocalRequest> {
+        let Some(index) = self.lifted.locks.find(&request.key.name) else { return Some(request) };
+        let lock = &mut self.lifted.locks[index];
+        let lies_here = lock.phase == Phase::Idle
             && lock.queue.is_empty()
             && lock.instance.as_ref().is_some_and(Instance::has_token);
-        let kept_out = wish.safe && !lock.safety.is_known(self.below.view())
-            || self.lifted.frozen.contains_key(&lock.name);
+        let kept_out = request.safe && !lock.safe_holders.is_known(self.group.view())
+            || self.lifted.fenced_until.contains_key(&lock.name);
         let leased = self.lease.holds(self.now) && !self.unsaved && !self.leaving;
         if !lies_here || kept_out || !leased || !self.runs() {
-            return Some(wish);
+            return Some(request);
         }
-        self.lifted.locks[place].stage = Stage::Asked;
-        self.drive(place, Input::Request(mutex::Request::Acquire));
-        if self.lifted.locks[place].stage != Stage::Inside {
-            return Some(wish);
+        self.lifted.locks[index].phase = Phase::Wanting;
+        self.run_algorithm(index, Input::Request(mutex::Request::Acquire));
+        if self.lifted.locks[index].phase != Phase::Held {
+            return Some(request);
         }
-        let Some(token) = self.next_token(place) else { return Some(wish) };
-        self.let_in(place, number, (wish, None), token);
+        let Some(token) = self.next_token(index) else { return Some(request) };
+        self.grant_to(index, number, (request, None), token);
         None
     }
 
-    /// Someone here has let a lock go, or lost it; then it is the others' turn.
-    pub(super) fn let_go(&mut self, number: u64, name: &Name, lost: bool) {
-        let Some(place) = self.lifted.locks.find(name) else { return };
-        let lock = &mut self.lifted.locks[place];
+    /// The local holder released the lock, or lost it. A lost lock goes to other nodes first.
+    pub(super) fn release_lifted(&mut self, number: u64, name: &Name, lost: bool) {
+        let Some(index) = self.lifted.locks.find(name) else { return };
+        let lock = &mut self.lifted.locks[index];
         if lock.user.as_ref().is_some_and(|user| user.number == number) {
             lock.user = None;
             if lost {
-                lock.turn = 0;
+                lock.local_turns = 0;
             }
-            self.lifted.note_news(place);
-            self.advance(place);
+            self.lifted.mark_unreported(index);
+            self.advance(index);
         }
     }
 
-    /// Someone here waits no more.
-    pub(super) fn give_up(&mut self, number: u64, name: &Name) {
-        let Some(place) = self.lifted.locks.find(name) else { return };
-        let lock = &mut self.lifted.locks[place];
+    /// Removes a waiting local request.
+    pub(super) fn drop_queued(&mut self, number: u64, name: &Name) {
+        let Some(index) = self.lifted.locks.find(name) else { return };
+        let lock = &mut self.lifted.locks[index];
         if let Some(rank) = lock.queue.iter().position(|(n, _)| *n == number) {
             lock.queue.remove(rank);
-            lock.turn -= usize::from(rank < lock.turn);
-            self.lifted.note_news(place);
-            self.advance(place);
+            lock.local_turns -= usize::from(rank < lock.local_turns);
+            self.lifted.mark_unreported(index);
+            self.advance(index);
         }
     }
 
-    /// Serves where something stood in the way that may be gone: a lease, one who was silent.
+    /// Advances the locks that waited for something that may have changed: the lease, or a fence.
     pub(super) fn advance_all(&mut self) {
-        let stands = |lock: &Lock| lock.stage == Stage::Inside && lock.user.is_none();
-        for place in self.lifted.locks.sorted(stands) {
-            self.advance(place);
+        let stands = |lock: &Lock| lock.phase == Phase::Held && lock.user.is_none();
+        for index in self.lifted.locks.sorted(stands) {
+            self.advance(index);
         }
     }
 
-    /// Whoever is gone must know by now.
-    pub(super) fn thaw_inside(&mut self) {
+    /// Ends the fences whose time has come.
+    pub(super) fn lift_fences(&mut self) {
         let now = self.now;
-        if self.lifted.first_thaw().is_none_or(|due| now < due) {
+        if self.lifted.first_fence_end().is_none_or(|due| now < due) {
             return;
         }
-        self.lifted.frozen.retain(|_, members| {
+        self.lifted.fenced_until.retain(|_, members| {
             members.retain(|_, until| now < *until);
             !members.is_empty()
         });
-        let view = self.below.view();
+        let view = self.group.view();
         self.lifted.forget_notes(|id| view.find(id).is_some());
         self.advance_all();
     }
 
-    /// Every now and then: tells what is new, and makes room.
-    pub(super) fn beat_inside(&mut self) {
-        self.tell_news();
-        self.tell_freed();
+    /// Periodic work: sends notes, and asks for a new view if room is short.
+    pub(super) fn maintain_lifted(&mut self) {
+        self.send_notes();
+        self.publish_freed();
         if self.lifted.locks.len() > NAMES {
             let idle = self.lifted.locks.iter().filter(|lock| !lock.is_used()).count();
-            self.lifted.worn |= idle > NAMES / 2;
+            self.lifted.needs_reform |= idle > NAMES / 2;
         }
-        let everyone = self.below.view().everyone().count().max(1);
+        let everyone = self.group.view().everyone().count().max(1);
         let part = SUMMARIES / everyone;
-        // Not weighed as long as it cannot be too much.
+        // An upper bound; below it, no exact weight is needed.
         if self.lifted.locks.weight(everyone) > part {
             let idle: usize = self.lifted.locks.iter().map(Lock::idle_weight).sum();
-            self.lifted.worn |= idle > part / 2;
+            self.lifted.needs_reform |= idle > part / 2;
         }
-        if std::mem::take(&mut self.lifted.worn) {
+        if std::mem::take(&mut self.lifted.needs_reform) {
             self.reform();
         }
     }
 
-    /// A new view with the same members: it repairs what was lost on the way.
+    /// Asks for a new view with the same members; it repairs what was lost.
     fn reform(&mut self) {
         if self.runs() {
-            self.step(|below, ctx| below.on_request(Request::Reform, ctx));
+            self.step(|group, ctx| group.on_request(Request::Reform, ctx));
         }
     }
 }

@@ -1,12 +1,13 @@
-//! What leaves here for everyone, and how much of it may be under way.
+//! Outgoing operations, and flow control.
 //!
-//! What some member may lack is kept by all, and goes into what they say to each other when the view
-//! ends: a promise carries all that its sender keeps, a proposal all that anyone of them keeps. These must be
-//! far below what a connection carries, for nothing goes on without them. So a member sends no more
-//! than its part before everyone has it; and as one may have heard less than another of who has what,
-//! nobody takes in more than it may keep: what it passes over is sent again. By these bounds a promise,
-//! and the proposal in it, take less than [`MAX_FRAME`] in views of up to 48 members who all send the
-//! largest messages at once.
+//! Every member keeps the messages that some member may lack. When a view ends, they travel again: a promise
+//! carries all that its sender keeps, a proposal all that any of its promisers keeps.
+//!
+//! Hazard: if these frames became longer than [`MAX_FRAME`], no view could end any more. So a member sends
+//! only its share of bytes before all members have them. Members may disagree on what all have; so each also
+//! bounds the bytes it keeps, and drops what exceeds the bound (the sender retransmits it). With these
+//! bounds, promises and proposals stay below `MAX_FRAME` in views of up to 48 members that all send the
+//! longest messages at once.
 
 use std::collections::VecDeque;
 
@@ -18,29 +19,29 @@ use super::Core;
 use crate::table::{Batch, HEAVIEST, Op};
 use crate::wire::MAX_FRAME;
 
-/// How many of our own batches may be on their way: more would only be smaller.
+/// The most own batches in flight. More would only make each batch smaller.
 pub(super) const IN_FLIGHT: usize = 4;
-/// How many operations, and bytes of messages, travel in one batch.
+/// The most operations, and bytes of messages, in one batch.
 const BATCH_OPS: usize = 1024;
 pub(super) const BATCH_BYTES: usize = 64 << 10;
-/// How many operations, and bytes of them, may wait before messages have to.
+/// From this number of operations, or of their bytes, group messages of the application have to wait.
 const BACKLOG: usize = 16 * BATCH_OPS;
 const BACKLOG_BYTES: usize = 16 << 20;
-/// How many bytes all members together send before everyone has them.
+/// The bytes that all members together may send before every member has them.
 const UNSTABLE: usize = MAX_FRAME / 16;
-/// From how many bytes on, in order, a member takes in no more; and from how many on none that are out
-/// of order, so that there is always room for what is missing.
-const KEPT: usize = 2 * UNSTABLE;
-const KEPT_EARLY: usize = UNSTABLE / 2;
+/// From this number of bytes on, a member accepts no further messages in order. Out of order, it accepts
+/// fewer, so that there is always room for the missing ones.
+const BUFFERED: usize = 2 * UNSTABLE;
+const BUFFERED_OUT_OF_ORDER: usize = UNSTABLE / 2;
 
 /// Operations that wait to be sent.
 #[derive(Default)]
-pub(super) struct Pending {
+pub(super) struct OutgoingOps {
     ops: VecDeque<Op>,
     bytes: usize,
 }
 
-impl Pending {
+impl OutgoingOps {
     fn push(&mut self, op: Op) {
         self.bytes += op.weight();
         self.ops.push_back(op);
@@ -68,7 +69,7 @@ impl Pending {
         self.ops.len() >= BACKLOG || self.bytes >= BACKLOG_BYTES
     }
 
-    /// The next operations, as many as travel together and fit into `room`.
+    /// The next operations: as many as one batch may have and as fit into `room` bytes.
     fn batch(&mut self, room: usize) -> Vec<Op> {
         let (mut ops, mut bytes) = (Vec::new(), 0);
         while ops.len() < BATCH_OPS
@@ -84,70 +85,70 @@ impl Pending {
 }
 
 impl Core {
-    /// Whether messages have to wait: more is on its way than is good.
+    /// Whether group messages of the application have to wait.
     pub(crate) fn is_full(&self) -> bool {
-        self.pending.is_full()
+        self.outgoing.is_full()
     }
 
-    /// Has an operation carried out everywhere, unless we are no member.
+    /// Queues an operation for the table of every member; ignored while this node is not a member.
     pub(super) fn submit(&mut self, op: Op) {
         if self.is_member() {
-            self.pending.push(op);
+            self.outgoing.push(op);
         }
     }
 
-    /// Sends our operations, unless they can wait for others.
+    /// Sends queued operations, unless they are deferred until local tasks have run.
     pub(crate) fn pump(&mut self) {
-        if !self.can_linger() {
+        if !self.may_defer() {
             self.pump_all();
         }
     }
 
-    /// Sends our operations, as many together as have come since the last were sent.
+    /// Sends queued operations, as many per batch as possible.
     pub(crate) fn pump_all(&mut self) {
         while self.may_send() {
-            let batch = Batch::of(self.pending.batch(self.room()));
+            let batch = Batch::of(self.outgoing.batch(self.free_bytes()));
             self.in_flight += 1;
-            self.step(|below, ctx| below.on_request(Request::Multicast(batch), ctx));
+            self.step(|group, ctx| group.on_request(Request::Multicast(batch), ctx));
         }
     }
 
-    /// Whether something of ours waits and may leave.
+    /// Whether an operation is queued and may be sent now.
     pub(super) fn may_send(&self) -> bool {
-        let Some(next) = self.pending.ops.front() else { return false };
+        let Some(next) = self.outgoing.ops.front() else { return false };
         self.in_flight < IN_FLIGHT
             && self.is_member()
-            && next.weight() <= self.room()
-            && (!self.is_leader() || self.has_room_for_more())
+            && next.weight() <= self.free_bytes()
+            && (!self.is_leader() || self.may_buffer_more())
     }
 
-    /// How many bytes we may send before everyone has more of what we sent. One message may always be under
-    /// way, however many share what there is.
-    fn room(&self) -> usize {
-        let members = self.below.view().members.len().max(1);
+    /// The bytes this node may send before all members have its earlier ones. One message may always be in
+    /// flight, however small the share.
+    fn free_bytes(&self) -> usize {
+        let members = self.group.view().members.len().max(1);
         let part = (UNSTABLE / members).max(IN_FLIGHT * BATCH_BYTES);
-        match self.below.own_unstable(self.me).map(Batch::weight).sum() {
+        match self.group.own_unstable(self.me).map(Batch::weight).sum() {
             0 => part.max(HEAVIEST),
             under_way => part.saturating_sub(under_way),
         }
     }
 
-    /// Whether we may keep more messages in order.
-    fn has_room_for_more(&self) -> bool {
-        // So few cannot be too much: they need not be weighed.
-        self.below.buffered() < KEPT / (BATCH_BYTES + HEAVIEST)
-            || weight(self.below.unstable().0) < KEPT
+    /// Whether this node may keep more messages in order.
+    fn may_buffer_more(&self) -> bool {
+        // So few messages cannot exceed the bound; skip weighing them.
+        self.group.buffered() < BUFFERED / (BATCH_BYTES + HEAVIEST)
+            || weight(self.group.unstable().0) < BUFFERED
     }
 
-    /// Whether this would be more to keep than we may: it will be sent again.
-    pub(super) fn is_too_much(&self, message: &Message<Batch>) -> bool {
+    /// Whether keeping this message would exceed the bound. Its sender retransmits it later.
+    pub(super) fn exceeds_buffer(&self, message: &Message<Batch>) -> bool {
         match message {
-            Message::Data { .. } => !self.has_room_for_more(),
-            Message::Order { position, .. } if *position > self.below.end() => {
-                !self.has_room_for_more() || weight(self.below.unstable().1) >= KEPT_EARLY
+            Message::Data { .. } => !self.may_buffer_more(),
+            Message::Order { position, .. } if *position > self.group.end() => {
+                !self.may_buffer_more() || weight(self.group.unstable().1) >= BUFFERED_OUT_OF_ORDER
             }
-            Message::Order { position, .. } if *position == self.below.end() => {
-                !self.has_room_for_more()
+            Message::Order { position, .. } if *position == self.group.end() => {
+                !self.may_buffer_more()
             }
             _ => false,
         }

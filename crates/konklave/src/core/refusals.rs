@@ -1,22 +1,27 @@
-//! Who was refused, or refused us: told once, and then rarely. Whoever is refused calls again and again.
+//! Refused connections, ours and those of others. A refused peer retries for ever, so reports are limited.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Core;
+use crate::rate_limiter::RateLimiter;
 use crate::status::Event;
 
-/// How long the same is not told again.
-const QUIET: Duration = Duration::from_secs(60);
-/// How many different ones are kept in mind: strangers may think of more.
-const KEPT: usize = 64;
+/// The same refusal is reported at most once in this time.
+const REPORT_PERIOD: Duration = Duration::from_secs(60);
+/// The number of refusals to remember. Peers choose the text of some, so there may be any number.
+const REMEMBERED: usize = 64;
 
-#[derive(Default)]
 pub(super) struct Refusals {
-    /// Why a connection last came to nothing, since the last view.
+    /// The last refusal of the present view, for [`Core::what_is_missing`].
     last: Option<String>,
-    /// For a place and a reason: when it was told, and how often it has happened since.
-    told: BTreeMap<(String, String), (Duration, u64)>,
+    /// Keyed by address and reason.
+    reports: RateLimiter<(String, String), Duration>,
+}
+
+impl Default for Refusals {
+    fn default() -> Self {
+        Self { last: None, reports: RateLimiter::new(REPORT_PERIOD, REMEMBERED) }
+    }
 }
 
 impl Refusals {
@@ -24,55 +29,35 @@ impl Refusals {
         self.last.as_deref()
     }
 
-    /// A view began: what kept us apart may be over.
+    /// A view began: earlier refusals no longer explain why a group is missing.
     pub(super) fn on_view(&mut self) {
         self.last = None;
     }
 
-    /// A connection came about: who is refused after that is news.
+    /// A connection was established: the next refusal is reported, even if it repeats an earlier one.
     pub(super) fn on_peer(&mut self) {
-        self.told.clear();
-    }
-
-    /// How often it happened untold, if it is to be told now.
-    fn note(&mut self, place: &str, reason: &str, now: Duration) -> Option<u64> {
-        let key = (place.to_owned(), reason.to_owned());
-        if let Some((told, again)) = self.told.get_mut(&key) {
-            if now < *told + QUIET {
-                *again += 1;
-                return None;
-            }
-            *told = now;
-            return Some(std::mem::take(again));
-        }
-        if self.told.len() >= KEPT
-            && let Some(oldest) = self.told.iter().min_by_key(|(_, (told, _))| *told)
-        {
-            let oldest = oldest.0.clone();
-            self.told.remove(&oldest);
-        }
-        self.told.insert(key, (now, 0));
-        Some(0)
+        self.reports.clear();
     }
 }
 
 impl Core {
-    /// We called there in vain.
+    /// Our call to `address` was refused.
     pub(crate) fn refused(&mut self, address: String, reason: String, now: Duration) {
-        let place = address.clone();
-        self.tell_refusal(&place, address, reason, now);
+        let key = address.clone();
+        self.report_refusal(key, address, reason, now);
     }
 
-    /// Someone called us in vain, from a place that is another each time: a port, a conversation.
-    pub(crate) fn refused_stranger(&mut self, from: String, reason: String, now: Duration) {
+    /// We refused a call from `from`. Its last part, a port or a NATS stream, differs each time, so the report
+    /// is limited per host.
+    pub(crate) fn refused_caller(&mut self, from: String, reason: String, now: Duration) {
         let host = from.rsplit_once([':', '.']).map_or(&*from, |(host, _)| host).to_owned();
-        self.tell_refusal(&host, from, reason, now);
+        self.report_refusal(host, from, reason, now);
     }
 
-    fn tell_refusal(&mut self, place: &str, address: String, reason: String, now: Duration) {
+    fn report_refusal(&mut self, key: String, address: String, reason: String, now: Duration) {
         self.refusals.last = Some(format!("{address}: {reason}"));
-        if let Some(again) = self.refusals.note(place, &reason, now) {
-            self.tell(Event::Refused { address, reason, again });
+        if let Some(times) = self.refusals.reports.count((key, reason.clone()), 1, now) {
+            self.publish(Event::Refused { address, reason, again: times - 1 });
         }
     }
 }
@@ -82,27 +67,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_is_told_once_a_minute_with_how_often_it_was() {
+    fn repeated_refusal_is_reported_again_after_new_connection() {
         let mut refusals = Refusals::default();
-        let at = Duration::from_secs;
-        assert_eq!(refusals.note("a", "key", at(1)), Some(0));
-        for second in 2..61 {
-            assert_eq!(refusals.note("a", "key", at(second)), None, "{second}");
-        }
-        assert_eq!(refusals.note("b", "key", at(60)), Some(0), "another place");
-        assert_eq!(refusals.note("a", "version", at(60)), Some(0), "another reason");
-        assert_eq!(refusals.note("a", "key", at(61)), Some(59));
-        assert_eq!(refusals.note("a", "key", at(62)), None);
-        refusals.on_peer();
-        assert_eq!(refusals.note("a", "key", at(63)), Some(0), "after a connection it is news");
-    }
-
-    #[test]
-    fn strangers_take_no_room() {
-        let mut refusals = Refusals::default();
-        for n in 0..10 * KEPT as u64 {
-            assert_eq!(refusals.note("a", &n.to_string(), Duration::from_millis(n)), Some(0));
-        }
-        assert_eq!(refusals.told.len(), KEPT);
+        let mut count = |seconds, connected: bool| {
+            if connected {
+                refusals.on_peer();
+            }
+            let key = ("a".to_owned(), "key".to_owned());
+            refusals.reports.count(key, 1, Duration::from_secs(seconds))
+        };
+        assert_eq!((count(1, false), count(2, false)), (Some(1), None));
+        assert_eq!(count(3, true), Some(1));
     }
 }

@@ -1,4 +1,4 @@
-//! What the node tells of itself.
+//! Status, `why`, and events of a node.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,21 +11,22 @@ use super::Core;
 use crate::NodeId;
 use crate::campaign::Leader;
 use crate::status::{
-    Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, Waits, Why, WhyState, circles,
+    Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, WaitsFor, Why, WhyState,
+    wait_cycles,
 };
-use crate::table::{Claim, Grant, Hold, Key, Lock, Space};
+use crate::table::{ClaimId, Grant, Key, Lock, LockMode, Space};
 
-/// One who wants to know who leads.
-pub(super) struct Observing {
+/// A receiver of leader changes.
+pub(super) struct LeaderObserver {
     key: Key,
-    /// What it was told last.
+    /// The leader it got last.
     last: Option<Leader>,
     to: mpsc::UnboundedSender<Option<Leader>>,
 }
 
-impl Observing {
-    /// Tells it, if that is news; whether it still listens.
-    fn tell(&mut self, leader: &Option<Leader>) -> bool {
+impl LeaderObserver {
+    /// Sends the leader, if it has changed; returns whether the receiver still exists.
+    fn send(&mut self, leader: &Option<Leader>) -> bool {
         if self.last == *leader {
             return !self.to.is_closed();
         }
@@ -34,18 +35,18 @@ impl Observing {
     }
 }
 
-/// A session of a node, as someone who waits or holds.
-type Party = (ProcessId, u32);
+/// A session of a node, as holder or waiter.
+type SessionId = (ProcessId, u32);
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn mode(hold: Hold) -> String {
-    match hold {
-        Hold::Exclusive => "exclusive",
-        Hold::Shared => "shared",
-        Hold::Permit { .. } => "permit",
+fn mode_name(mode: LockMode) -> String {
+    match mode {
+        LockMode::Exclusive => "exclusive",
+        LockMode::Shared => "shared",
+        LockMode::Permit { .. } => "permit",
     }
     .into()
 }
@@ -61,7 +62,7 @@ fn kind(space: Space) -> &'static str {
 impl Core {
     pub(crate) fn status(&self, now: Duration) -> Status {
         let inside = self.is_inside();
-        let view = self.below.view();
+        let view = self.group.view();
         Status {
             node: self.me.0,
             name: self.config.name.to_string(),
@@ -88,35 +89,35 @@ impl Core {
 
     fn member_status(&self, member: Member, now: Duration) -> MemberStatus {
         let id = member.id;
-        let heard = self.lease.heard(id).map(|at| milliseconds(now.saturating_sub(at)));
+        let heard = self.lease.last_answered(id).map(|at| milliseconds(now.saturating_sub(at)));
         MemberStatus {
             node: id.0,
             name: self.name_of(id),
             incarnation: member.incarnation,
-            votes: self.below.view().has_member(id),
+            votes: self.group.view().has_member(id),
             connected: id == self.me || self.peers.get(&id).is_some_and(|p| p.connected),
-            suspected: self.below.suspects().contains(id),
+            suspected: self.group.suspects().contains(id),
             heard_ms: heard,
         }
     }
 
     fn quorum(&self, now: Duration) -> Quorum {
-        let members = &self.below.view().members;
+        let members = &self.group.view().members;
         let recent = self.config.timings.lease;
-        let hears = |m: &&Member| {
-            m.id == self.me || self.lease.heard(m.id).is_some_and(|at| now < at + recent)
+        let answers = |m: &&Member| {
+            m.id == self.me || self.lease.last_answered(m.id).is_some_and(|at| now < at + recent)
         };
         let needed = if members.is_empty() { 0 } else { members.len() / 2 + 1 };
-        Quorum { of: members.len(), needed, heard: members.iter().filter(hears).count() }
+        Quorum { of: members.len(), needed, heard: members.iter().filter(answers).count() }
     }
 
     fn lock_status(&self, key: &Key, lock: &Lock, now: Duration) -> LockStatus {
-        let me = self.myself();
+        let me = self.own_member();
         let holder = |g: &Grant| {
             let ours = g.claim.member == me;
-            let kept = self.desk.kept(key, g.claim).filter(|_| ours);
-            // Who has it again without a message, only we know.
-            let user = kept.and_then(|(.., user)| user);
+            let cached = self.claims.cached(key, g.claim).filter(|_| ours);
+            // Only this node knows which session uses a cached lock.
+            let user = cached.and_then(|(.., user)| user);
             let (session, label, since) = match user {
                 Some(user) => (user.session, &user.label, user.since),
                 None => {
@@ -133,27 +134,27 @@ impl Core {
                 name: self.name_of(g.claim.member.id),
                 session,
                 label: label.to_string(),
-                mode: mode(g.hold),
-                token: kept.map_or(g.token, |(token, ..)| token),
+                mode: mode_name(g.mode),
+                token: cached.map_or(g.token, |(token, ..)| token),
                 since_ms: milliseconds(now.saturating_sub(since)),
                 valid_for_ms: ours.then(|| milliseconds(lease)),
-                used: ours.then(|| kept.is_none_or(|(_, used, _)| used)),
-                frozen: g.frozen,
+                used: ours.then(|| cached.is_none_or(|(_, used, _)| used)),
+                frozen: g.fenced,
                 revoked: g.revoked,
             }
         };
-        let waiter = |w: &crate::table::Waiting| Waiter {
+        let waiter = |w: &crate::table::QueuedRequest| Waiter {
             node: w.claim.member.id.0,
             name: self.name_of(w.claim.member.id),
             session: w.claim.session,
             label: w.label.to_string(),
-            mode: mode(w.hold),
+            mode: mode_name(w.mode),
             priority: w.priority,
         };
-        let holds = lock.holders.iter().map(|g| g.hold).chain(lock.queue.iter().map(|w| w.hold));
-        let permits = holds.into_iter().find_map(|hold| match hold {
-            Hold::Permit { of } => Some(of),
-            Hold::Exclusive | Hold::Shared => None,
+        let modes = lock.holders.iter().map(|g| g.mode).chain(lock.queue.iter().map(|w| w.mode));
+        let permits = modes.into_iter().find_map(|mode| match mode {
+            LockMode::Permit { of } => Some(of),
+            LockMode::Exclusive | LockMode::Shared => None,
         });
         LockStatus {
             kind: kind(key.space).into(),
@@ -170,12 +171,12 @@ impl Core {
         let lock = lock.as_ref();
         let quorum = self.quorum(now);
         let cycle = self.cycle(&key);
-        let frozen = lock.is_some_and(|l| l.holders.iter().any(|g| g.frozen));
+        let fenced = lock.is_some_and(|l| l.holders.iter().any(|g| g.fenced));
         let state = match lock {
             _ if !self.is_inside() || !self.has_table => WhyState::NoGroup,
             _ if self.blocked || quorum.heard < quorum.needed => WhyState::NoQuorum,
             _ if !cycle.is_empty() => WhyState::Deadlock,
-            Some(_) if frozen => WhyState::Frozen,
+            Some(_) if fenced => WhyState::Frozen,
             Some(lock) if !lock.holders.is_empty() => WhyState::Held,
             Some(_) | None => WhyState::Free,
         };
@@ -191,15 +192,15 @@ impl Core {
         }
     }
 
-    /// Who waits for whom: for each party that waits, what for, and who has that.
-    fn waits_for(&self) -> Waits<Party, String> {
-        let mut edges: Waits<Party, String> = BTreeMap::new();
+    /// The wait-for graph: for each waiting session, the locks it waits for and their holders.
+    fn waits_for(&self) -> WaitsFor<SessionId, String> {
+        let mut edges: WaitsFor<SessionId, String> = BTreeMap::new();
         for (key, lock) in &self.all_locks() {
             for waiting in &lock.queue {
                 let party = (waiting.claim.member.id, waiting.claim.session);
-                // Who has a kept lock again, only its own node knows.
+                // Only the holder's own node knows which session uses a cached lock.
                 let session = |g: &Grant| {
-                    let user = self.desk.kept(key, g.claim).and_then(|(.., user)| user);
+                    let user = self.claims.cached(key, g.claim).and_then(|(.., user)| user);
                     user.map_or(g.claim.session, |user| user.session)
                 };
                 let others = lock.holders.iter().map(|g| (g.claim.member.id, session(g)));
@@ -211,16 +212,16 @@ impl Core {
         edges
     }
 
-    /// A circle of parties that wait for each other, on the way from those who wait for `key`.
+    /// A cycle of sessions that wait for each other, reachable from the waiters of `key`.
     fn cycle(&self, key: &Key) -> Vec<(NodeId, u32, String)> {
         let Some(lock) = self.any_lock(key) else { return Vec::new() };
         let waiting = lock.queue.iter().map(|w| (w.claim.member.id, w.claim.session));
-        let first = circles(&self.waits_for(), waiting, 1).pop().unwrap_or_default();
+        let first = wait_cycles(&self.waits_for(), waiting, 1).pop().unwrap_or_default();
         first.into_iter().map(|((id, session), lock)| (id.0, session, lock)).collect()
     }
 
-    pub(super) fn tell_view(&self, view: &View) {
-        self.tell(Event::View {
+    pub(super) fn publish_view(&self, view: &View) {
+        self.publish(Event::View {
             generation: view.id.generation,
             epoch: view.id.epoch,
             members: view.members.iter().map(|m| m.id.0).collect(),
@@ -229,37 +230,37 @@ impl Core {
         });
     }
 
-    /// Tells everyone who looks on how the network is.
+    /// Publishes trouble with the network, or its end.
     #[cfg(feature = "nats")]
     pub(crate) fn network(&self, trouble: Option<String>) {
-        self.tell(Event::Network { trouble });
+        self.publish(Event::Network { trouble });
     }
 
-    /// Tells everyone who looks on how the disk is.
+    /// Publishes trouble with the disk, or its end.
     pub(crate) fn disk(&self, trouble: Option<String>) {
-        self.tell(Event::Disk { trouble });
+        self.publish(Event::Disk { trouble });
     }
 
-    /// Whether nobody looks on.
-    pub(super) fn is_unheard(&self) -> bool {
+    /// Whether nobody has subscribed to events.
+    pub(super) fn has_no_receivers(&self) -> bool {
         self.events.receiver_count() == 0
     }
 
-    /// Tells everyone who looks on who holds something anew, and who does no more.
-    pub(super) fn tell_changes(&self, key: &Key, gone: &[ProcessId], new: &[Claim]) {
-        if self.is_unheard() {
+    /// Publishes who became a holder, and who is one no more.
+    pub(super) fn publish_changes(&self, key: &Key, gone: &[ProcessId], new: &[ClaimId]) {
+        if self.has_no_receivers() {
             return;
         }
         let (kind, name) = (kind(key.space), &key.name);
         for id in gone {
             let (kind, name) = (kind.into(), name.to_string());
-            self.tell(Event::Freed { kind, name, node: id.0, by: self.name_of(*id) });
+            self.publish(Event::Freed { kind, name, node: id.0, by: self.name_of(*id) });
         }
         let holders = self.table.lock(key).map_or(&[][..], |lock| &lock.holders);
         for grant in holders.iter().filter(|g| new.contains(&g.claim)) {
             let (id, label, token) = (grant.claim.member.id, grant.label.to_string(), grant.token);
             let (kind, name, by) = (kind.into(), name.to_string(), self.name_of(id));
-            self.tell(Event::Held { kind, name, node: id.0, by, label, token });
+            self.publish(Event::Held { kind, name, node: id.0, by, label, token });
         }
     }
 
@@ -273,32 +274,32 @@ impl Core {
     pub(crate) fn observe(&mut self, key: Key, to: mpsc::UnboundedSender<Option<Leader>>) {
         let leader = self.leader_of(&key);
         let _ = to.send(leader.clone());
-        // Where the leader does not change, nothing else would show who is gone.
-        self.observers.retain(|observing| !observing.to.is_closed());
+        // Without a leader change, nothing else would remove observers that are gone.
+        self.observers.retain(|observer| !observer.to.is_closed());
         if !self.left {
-            self.observers.push(Observing { key, last: leader, to });
+            self.observers.push(LeaderObserver { key, last: leader, to });
         }
     }
 
-    pub(super) fn tell_observers(&mut self, key: &Key) {
+    pub(super) fn notify_observers(&mut self, key: &Key) {
         if self.observers.is_empty() || key.space != Space::Campaign {
             return;
         }
         let leader = self.leader_of(key);
-        self.observers.retain_mut(|observing| observing.key != *key || observing.tell(&leader));
+        self.observers.retain_mut(|observer| observer.key != *key || observer.send(&leader));
     }
 
-    /// We are outside: as far as we know, nobody leads.
+    /// This node is outside the group: as far as it knows, nobody leads.
     pub(super) fn clear_observers(&mut self) {
-        self.observers.retain_mut(|observing| observing.tell(&None));
+        self.observers.retain_mut(|observer| observer.send(&None));
     }
 
-    /// We have the table of a group: who leads now?
+    /// This node has the state of a group: sends its leaders to the observers.
     pub(super) fn refresh_observers(&mut self) {
         let mut observers = std::mem::take(&mut self.observers);
-        observers.retain_mut(|observing| {
-            let leader = self.leader_of(&observing.key);
-            observing.tell(&leader)
+        observers.retain_mut(|observer| {
+            let leader = self.leader_of(&observer.key);
+            observer.send(&leader)
         });
         self.observers = observers;
     }
@@ -308,9 +309,8 @@ impl Core {
 mod tests {
     use crate::testing::Cluster;
 
-    /// Where the leader does not change, nobody is told anything that would show who listens no more.
     #[test]
-    fn who_looks_once_and_is_gone_is_forgotten() {
+    fn dropped_observers_are_forgotten() {
         let cluster = Cluster::new(3);
         let node = cluster.node(0);
         let count = || node.shared().look(|core| core.observers.len());

@@ -1,4 +1,4 @@
-//! Sessions: all that belongs to one of them ends together.
+//! Sessions of local clients. When a session ends, all its requests and grants end.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ impl Core {
         self.last_session
     }
 
-    /// Ends a session; the node's own one is left as if it were new.
+    /// Ends a session. The node's own session (0) stays open, and only loses its requests and grants.
     pub(crate) fn close(&mut self, session: u32) {
         let ours = session == 0 && self.is_open(0);
         if ours || self.sessions.remove(&session).is_some() {
             self.end_claims(session);
-            self.end_seats(session);
+            self.end_subscriptions(session);
             self.end_waits(session);
             self.pump();
         }
     }
 
-    /// Whether something can be asked for in a session.
+    /// Whether a session accepts requests; otherwise the error to answer with.
     pub(super) fn is_usable(&self, session: u32) -> Result<(), Error> {
         match () {
             () if self.left || self.leaving => Err(Error::Left),

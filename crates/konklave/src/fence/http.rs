@@ -1,4 +1,4 @@
-//! The gate in front of an HTTP service: a `tower` layer, for axum, hyper, tonic and all that speak it.
+//! A fence gate in front of an HTTP service: a `tower` layer, for axum, hyper, tonic and others.
 //!
 //! ```
 //! use konklave::fence::http::FenceLayer;
@@ -8,11 +8,12 @@
 //! # let _ = layer;
 //! ```
 //!
-//! A request without a token is answered with 400, one of a holder of the past with 409, and neither
-//! reaches the service. The service finds the [`Token`] among the extensions of the request. Between the
-//! gate and the write a later holder may come: a service that writes to something with a memory of its
-//! own gives it the token ([`SQL`](super::SQL)); another asks [`FenceLayer::is_current`] under the lock
-//! that protects what it writes.
+//! A request without a token is answered with 400, a request of a former holder with 409; neither reaches the
+//! service. The service finds the [`Token`] among the request's extensions.
+//!
+//! Hazard: a later holder may pass the gate before this request writes. So a service that writes to a database
+//! passes the token on ([`SQL`](super::SQL)); one that writes to its own memory checks
+//! [`FenceLayer::is_current`] under the lock that protects it.
 
 use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,14 +27,14 @@ use tower_service::Service;
 use super::{FenceGate, HEADER, HeaderError};
 use crate::token::Token;
 
-/// Puts a gate in front of a service. All clones have the same gate.
+/// Puts a gate in front of a service. All clones share the gate.
 #[derive(Clone, Debug, Default)]
 pub struct FenceLayer {
     gate: Arc<Mutex<FenceGate>>,
 }
 
 impl FenceLayer {
-    /// With a gate that has seen something already: what was the highest token before a restart?
+    /// With a gate that has seen tokens already: after a restart, give it the highest one before.
     #[must_use]
     pub fn new(gate: FenceGate) -> Self {
         Self { gate: Arc::new(Mutex::new(gate)) }
@@ -49,7 +50,7 @@ impl FenceLayer {
         self.gate().highest()
     }
 
-    /// Whether nobody with a higher token was here since.
+    /// Whether no higher token has been seen since.
     #[must_use]
     pub fn is_current(&self, token: Token) -> bool {
         self.highest() <= token
@@ -59,7 +60,7 @@ impl FenceLayer {
         let mut values = request.headers().get_all(HEADER).iter();
         let value = match (values.next(), values.next()) {
             (value, None) => value.map(|value| value.to_str()).transpose(),
-            // Which of them is meant?
+            // Several values: it is unclear which one counts.
             (_, Some(_)) => return Err(HeaderError::Malformed),
         };
         self.gate().admit_header(value.map_err(|_| HeaderError::Malformed)?)

@@ -1,8 +1,8 @@
-//! What wakes a node when something is due.
+//! Timer that wakes a node when something is due.
 //!
-//! It goes by the clock of leases, on which time passes while the machine sleeps: who held something then
-//! learns at once that it is lost. The runtime's own timers stand still meanwhile; and for what is more than
-//! a few dozen milliseconds away they wake up twice, which is most of what an idle node would do.
+//! It uses the clock of leases, which runs while the machine sleeps: after waking up, a holder learns at once
+//! that its grant is lost. The runtime's own timers stand still during sleep. They also wake up twice for
+//! delays of more than a few dozen milliseconds, which would be most of an idle node's work.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,7 +17,7 @@ use tokio::io::unix::AsyncFd;
 
 pub(super) struct AlarmClock {
     timer: AsyncFd<OwnedFd>,
-    /// When it rings, if it has not.
+    /// When it rings; `None` if it is not set.
     set: Option<Duration>,
 }
 
@@ -33,8 +33,8 @@ impl AlarmClock {
         Ok(Self { timer, set: None })
     }
 
-    /// Rings at this time of the machine's clock, which is not its beginning, or before: it is set anew
-    /// only if it would be late, as that is a system call.
+    /// Makes it ring at time `at` of the machine's clock (not zero), or earlier. Setting the timer is a
+    /// system call, so it is set only if it would ring too late.
     pub(super) fn ring_by(&mut self, at: Duration) -> io::Result<()> {
         if self.set.is_some_and(|set| set <= at) {
             return Ok(());
@@ -52,7 +52,7 @@ impl AlarmClock {
     pub(super) async fn rings(&mut self) {
         match self.timer.readable().await {
             Ok(mut ready) => ready.clear_ready(),
-            // The runtime ends.
+            // The runtime is shutting down.
             Err(_) => std::future::pending().await,
         }
         self.set = None;
@@ -69,7 +69,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[tokio::test]
-    async fn it_rings_when_it_was_set_for_again_and_again() {
+    async fn alarm_rings_at_each_time_set() {
         let mut alarm = AlarmClock::new().unwrap();
         for _ in 0..3 {
             let at = Clock::Machine.now() + 5 * MS;
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_earliest_counts_also_if_it_has_passed() {
+    async fn earliest_time_counts_even_if_past() {
         let mut alarm = AlarmClock::new().unwrap();
         let now = Clock::Machine.now();
         for at in [1000, 20, 500] {

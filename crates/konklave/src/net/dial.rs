@@ -1,4 +1,4 @@
-//! Calling and being called.
+//! Calling peers, and accepting their calls.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,39 +11,39 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::time::{sleep, timeout};
 
-use super::greeting::{Failed, Greeted};
+use super::connection::{Connection, HANDSHAKE_TIMEOUT};
+use super::handshake::{Established, HandshakeError};
 use super::link::{Attached, Link};
-use super::pipe::{GREETING, Pipe};
-use super::strangers::Stranger;
+use super::pending_handshakes::PendingHandshake;
 use super::{Mesh, Security, nats, unprotected};
-use crate::shared::{Hurry, Shared};
+use crate::shared::{Flush, Shared};
 use crate::wire::Frame;
 
-/// How long to wait between calls that nobody answers: first, and at most.
+/// Delay between unanswered calls: the first, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
-/// The same for addresses that others told of, after ten minutes without an answer.
+/// The longest delay for addresses learned from peers, reached after ten minutes without an answer.
 const LONG_PAUSE: Duration = Duration::from_secs(10);
-/// How long nobody is answered where that fails.
-const BREATH: Duration = Duration::from_millis(50);
-/// How many calls may follow connections that ended soon: two who call each other keep one of two, and
-/// either may end right after.
-const BRIEF: u32 = 3;
-/// How long an inbox at NATS is called that nobody reads: a process that comes again has another.
+/// Delay after a failed `accept`.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+/// After this many connections in a row that ended soon, calls are delayed. A few are normal: when two nodes
+/// call each other, one of the two connections is closed.
+const SHORT_LIVED: u32 = 3;
+/// How long to call a NATS inbox that nobody reads. A restarted process has another inbox.
 const FORGET: Duration = Duration::from_secs(10);
-/// How many addresses are called at most.
+/// The most addresses to call.
 const ADDRESSES: usize = 1024;
 
 /// How a call ended.
 enum Call {
-    /// It was ourselves.
+    /// The called process is this one.
     Ourselves,
-    /// There was a connection, with this one; whether it said what nobody understands.
+    /// A connection to this peer was established, and has ended; `garbled`: because of an invalid record.
     Ended { with: ProcessId, garbled: bool },
-    /// There is another connection already.
-    Surplus(ProcessId),
+    /// Another connection to this peer is in use.
+    Redundant(ProcessId),
 }
 
-/// Calls an address again and again, unless someone does already.
+/// Calls an address again and again, unless another task does.
 pub(super) fn call(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
@@ -51,7 +51,7 @@ pub(super) fn call(
     seed: Option<usize>,
     who: Option<ProcessId>,
 ) {
-    let mut called = mesh.called.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut called = mesh.dialled.lock().unwrap_or_else(PoisonError::into_inner);
     let known = called.contains(&address);
     if (known && seed.is_none()) || (!known && called.len() >= ADDRESSES) {
         return;
@@ -68,7 +68,7 @@ fn start_calling(
     seed: Option<usize>,
     who: Option<ProcessId>,
 ) {
-    // Boxed, for calls start calls.
+    // Boxed, because this function calls itself indirectly.
     let calls: Pin<Box<dyn Future<Output = ()> + Send>> =
         Box::pin(keep_calling(mesh, shared, address, seed, who));
     tokio::spawn(calls);
@@ -85,9 +85,9 @@ async fn keep_calling(
     let mut pause = PAUSE.0;
     let mut refused: Option<Instant> = None;
     let mut answered = Instant::now();
-    let hearsay = seed.is_none() && who.is_some();
-    // How many connections in a row ended as soon as they stood.
-    let mut brief = 0;
+    let learned_from_peer = seed.is_none() && who.is_some();
+    // The number of short-lived connections in a row.
+    let mut short_lived = 0;
     while !*stop.borrow_and_update() {
         let redial = mesh.redial.notified();
         if who.and_then(|id| mesh.link(id)).is_some_and(|link| link.is_connected()) {
@@ -103,15 +103,16 @@ async fn keep_calling(
             Ok(Call::Ourselves) => return,
             Ok(Call::Ended { with, garbled }) => {
                 (who, refused, answered) = (Some(with), None, Instant::now());
-                brief = if garbled || begun.elapsed() <= PAUSE.1 { brief + 1 } else { 0 };
-                if brief == 0 {
+                short_lived =
+                    if garbled || begun.elapsed() <= PAUSE.1 { short_lived + 1 } else { 0 };
+                if short_lived == 0 {
                     pause = PAUSE.0;
                 }
-                if brief < BRIEF {
-                    // At once: if nobody listens there any more, the process is gone.
+                if short_lived < SHORT_LIVED {
+                    // Call again at once: if the port is closed now, the peer's process is gone.
                     continue;
                 }
-                // What ended it, here or there, may end the next one, too, however often we call.
+                // What ended this connection may end the next one, too: do not call in a tight loop.
                 tokio::select! {
                     () = sleep(pause) => {}
                     _ = stop.changed() => {}
@@ -119,16 +120,19 @@ async fn keep_calling(
                 pause = (pause * 2).min(PAUSE.1);
                 continue;
             }
-            Ok(Call::Surplus(id)) => (who, pause, answered) = (Some(id), PAUSE.0, Instant::now()),
-            Err(Failed::Io(error)) => {
+            Ok(Call::Redundant(id)) => (who, pause, answered) = (Some(id), PAUSE.0, Instant::now()),
+            Err(HandshakeError::Io(error)) => {
                 if error.kind() == io::ErrorKind::ConnectionRefused {
-                    // It may have called us, so that we never got to know who is there.
-                    lost(&mesh, &shared, who.or_else(|| mesh.whose(&address)));
-                    // Who answers there next is another process.
-                    brief = 0;
+                    // The peer may have called this node, so that this task never learned its id.
+                    lost(&mesh, &shared, who.or_else(|| mesh.peer_at(&address)));
+                    // Another process will answer here next.
+                    short_lived = 0;
                     let since = *refused.get_or_insert_with(Instant::now);
                     if address.starts_with(nats::SCHEME) && since.elapsed() > FORGET {
-                        mesh.called.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
+                        mesh.dialled
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .remove(&address);
                         return;
                     }
                 }
@@ -139,47 +143,49 @@ async fn keep_calling(
             }
         }
         tokio::select! {
-            () = sleep(pause) => pause = (pause * 2).min(longest_pause(hearsay, answered.elapsed())),
-            // A connection has ended, perhaps the one by which it called us, and perhaps while we called: a process
-            // that ends may take a call yet.
+            () = sleep(pause) => pause = (pause * 2).min(longest_pause(learned_from_peer, answered.elapsed())),
+            // A connection ended: perhaps the one by which the peer had called this node, perhaps during this
+            // call. An ending process may still accept a call.
             () = redial => pause = PAUSE.0,
             _ = stop.changed() => {}
         }
     }
 }
 
-/// How long to wait between calls at most, after so long a time without an answer. Where machines come and go with
-/// ever new addresses, most that others told of will never answer again; those that were given, or found, may.
-fn longest_pause(hearsay: bool, unanswered: Duration) -> Duration {
-    if hearsay { (unanswered / 60).clamp(PAUSE.1, LONG_PAUSE) } else { PAUSE.1 }
+/// The longest delay between calls after `unanswered` without an answer. Where machines come and go, most
+/// addresses learned from peers will never answer again; given or discovered ones may.
+fn longest_pause(learned_from_peer: bool, unanswered: Duration) -> Duration {
+    if learned_from_peer { (unanswered / 60).clamp(PAUSE.1, LONG_PAUSE) } else { PAUSE.1 }
 }
 
-/// Nobody listens where `who` was.
+/// The port where peer `who` listened is closed: reports the peer as down.
 fn lost(mesh: &Mesh, shared: &Shared, who: Option<ProcessId>) {
     let Some((id, link)) = who.and_then(|id| Some((id, mesh.link(id)?))) else { return };
     shared.with(|core, now| {
-        // In one step: who comes up in between must not be told of before.
-        if link.give_up() {
+        // Under the core's lock: a peer that reconnects in between must not be reported down afterwards.
+        if link.mark_down() {
             core.peer_down(id, now);
         }
     });
 }
 
-/// Calls an address: all the places it stands for, one after the other, until one answers.
+/// Calls all addresses that a name resolves to, until one answers.
 async fn dial(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
     address: &str,
     seed: Option<usize>,
-) -> Result<Call, Failed> {
+) -> Result<Call, HandshakeError> {
     if let Some(inbox) = address.strip_prefix(nats::SCHEME) {
-        let Some(office) = &mesh.office else {
-            return Err(Failed::Refused("it is reached over NATS, we are not".into()));
+        let Some(nats_endpoint) = &mesh.nats_endpoint else {
+            return Err(HandshakeError::Refused(
+                "it is reached over NATS, this node over TCP".into(),
+            ));
         };
-        let (stream, echo) = office.call(inbox).await?;
-        let called = greet_safely(mesh, shared, stream, seed).await;
-        if called.is_err() && echo.is_gone(mesh.settings.silence) {
-            return Err(Failed::Io(io::ErrorKind::ConnectionRefused.into()));
+        let (stream, responders) = nats_endpoint.call(inbox).await?;
+        let called = secure_and_run(mesh, shared, stream, seed).await;
+        if called.is_err() && responders.is_gone(mesh.settings.silence) {
+            return Err(HandshakeError::Io(io::ErrorKind::ConnectionRefused.into()));
         }
         return called;
     }
@@ -188,15 +194,15 @@ async fn dial(
         && matches!(mesh.security(), Security::None)
         && let Some(place) = places.iter().find(|place| !place.ip().is_loopback())
     {
-        return Err(Failed::Refused(unprotected(place)));
+        return Err(HandshakeError::Refused(unprotected(place)));
     }
     if stands_for_several(&places) && seed.is_some() {
         shared.with(|core, _| core.seed_is_several(address));
     }
     if places.len() > 1 && seed.is_some() {
-        // A name of several: each is called for itself.
+        // The name stands for several processes: a task calls each address.
         for place in &places[1..] {
-            let mut called = mesh.called.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut called = mesh.dialled.lock().unwrap_or_else(PoisonError::into_inner);
             if called.len() < ADDRESSES && called.insert(place.to_string()) {
                 let (mesh, shared) = (mesh.clone(), shared.clone());
                 start_calling(mesh, shared, place.to_string(), seed, None);
@@ -204,45 +210,51 @@ async fn dial(
         }
     }
     let Some(place) = places.first() else {
-        return Err(Failed::Io(io::Error::new(io::ErrorKind::NotFound, "no such address")));
+        return Err(HandshakeError::Io(io::Error::new(io::ErrorKind::NotFound, "no such address")));
     };
-    let stream = timeout(GREETING, TcpStream::connect(place)).await.map_err(io::Error::from)??;
+    let stream =
+        timeout(HANDSHAKE_TIMEOUT, TcpStream::connect(place)).await.map_err(io::Error::from)??;
     stream.set_nodelay(true)?;
-    greet_safely(mesh, shared, stream, seed).await
+    secure_and_run(mesh, shared, stream, seed).await
 }
 
-/// Whether a name is that of several machines, not of one that is reached in several ways.
+/// Whether a name stands for several machines, rather than for one with an IPv4 and an IPv6 address.
 pub(super) fn stands_for_several(places: &[SocketAddr]) -> bool {
     let of_its_kind = |v6: bool| places.iter().filter(|place| place.is_ipv6() == v6).count();
     of_its_kind(true) > 1 || of_its_kind(false) > 1
 }
 
-/// Calls over a stream that stands: by TLS, where that is asked for.
-async fn greet_safely<S>(
+/// Performs the TLS handshake, if TLS is configured; then the own handshake; then runs the connection.
+async fn secure_and_run<S>(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
     stream: S,
     seed: Option<usize>,
-) -> Result<Call, Failed>
+) -> Result<Call, HandshakeError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     match &mesh.security() {
         Security::Tls(tls) => {
-            let shaken = timeout(GREETING, tls.connect(stream)).await.map_err(io::Error::from)?;
-            let stream = shaken.map_err(Failed::Refused)?;
-            converse(mesh, shared, stream, Side::We { seed }).await.map_err(|failed| match failed {
-                Failed::Io(e) => tls.refusal(&e).map_or(Failed::Io(e), Failed::RefusedUs),
-                failed => failed,
+            let shaken =
+                timeout(HANDSHAKE_TIMEOUT, tls.connect(stream)).await.map_err(io::Error::from)?;
+            let stream = shaken.map_err(HandshakeError::Refused)?;
+            handshake_and_run(mesh, shared, stream, Role::Caller { seed }).await.map_err(|failed| {
+                match failed {
+                    HandshakeError::Io(e) => {
+                        tls.refusal(&e).map_or(HandshakeError::Io(e), HandshakeError::RefusedUs)
+                    }
+                    failed => failed,
+                }
             })
         }
         Security::None | Security::Key(_) => {
-            converse(mesh, shared, stream, Side::We { seed }).await
+            handshake_and_run(mesh, shared, stream, Role::Caller { seed }).await
         }
     }
 }
 
-/// Takes calls.
+/// Accepts calls until the node stops.
 pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpListener) {
     let mut stop = mesh.stop.subscribe();
     while !*stop.borrow_and_update() {
@@ -251,8 +263,8 @@ pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpLi
             _ = stop.changed() => continue,
         };
         let Ok((stream, from)) = accepted else {
-            // No more files, perhaps: others may be closed meanwhile.
-            sleep(BREATH).await;
+            // Perhaps too many open files: other connections may close meanwhile.
+            sleep(ACCEPT_RETRY).await;
             continue;
         };
         let _ = stream.set_nodelay(true);
@@ -260,74 +272,76 @@ pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpLi
     }
 }
 
-/// Answers a call, and talks until the connection ends.
+/// Serves an accepted call until the connection ends.
 pub(super) async fn answer<S>(mesh: Arc<Mesh>, shared: Arc<Shared>, stream: S, from: String)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let stranger = mesh.strangers.enter();
-    let sent_away = stranger.sent_away();
+    let handshake = mesh.handshakes.enter();
+    let evicted = handshake.evicted();
     tokio::select! {
-        () = sent_away => {}
-        () = answer_stranger(mesh, shared, stream, stranger, from) => {}
+        () = evicted => {}
+        () = accept_handshake(mesh, shared, stream, handshake, from) => {}
     }
 }
 
-async fn answer_stranger<S>(
+async fn accept_handshake<S>(
     mesh: Arc<Mesh>,
     shared: Arc<Shared>,
     stream: S,
-    stranger: Stranger,
+    handshake: PendingHandshake,
     from: String,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (mesh, shared) = (&mesh, &shared);
     let answered = match &mesh.security() {
-        Security::Tls(tls) => match tls.accept(stream, GREETING).await {
+        Security::Tls(tls) => match tls.accept(stream, HANDSHAKE_TIMEOUT).await {
             Ok((stream, objection)) => {
-                converse(mesh, shared, stream, Side::They { stranger, objection }).await
+                handshake_and_run(mesh, shared, stream, Role::Called { handshake, objection }).await
             }
-            Err(reason) => Err(Failed::Refused(reason)),
+            Err(reason) => Err(HandshakeError::Refused(reason)),
         },
         Security::None | Security::Key(_) => {
-            let side = Side::They { stranger, objection: None };
-            converse(mesh, shared, stream, side).await
+            let role = Role::Called { handshake, objection: None };
+            handshake_and_run(mesh, shared, stream, role).await
         }
     };
-    if let Err(Failed::Refused(reason)) = answered {
-        shared.with(|core, now| core.refused_stranger(from, reason, now));
+    if let Err(HandshakeError::Refused(reason)) = answered {
+        shared.with(|core, now| core.refused_caller(from, reason, now));
     }
 }
 
-/// Who calls whom.
-enum Side {
-    /// We call one of the founders, or another.
-    We { seed: Option<usize> },
-    /// We are called, by a stranger as long as it has not introduced itself.
-    They { stranger: Stranger, objection: Option<String> },
+/// This node's role in a handshake.
+enum Role {
+    /// This node called a founder's address, or another one.
+    Caller { seed: Option<usize> },
+    /// This node was called. `objection`: why the peer's certificate is refused.
+    Called { handshake: PendingHandshake, objection: Option<String> },
 }
 
-/// Greets, and talks until the connection ends.
-async fn converse<S>(
+/// Performs the handshake, then runs the connection until it ends.
+async fn handshake_and_run<S>(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
     mut stream: S,
-    side: Side,
-) -> Result<Call, Failed>
+    role: Role,
+) -> Result<Call, HandshakeError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (we_call, seed, stranger, objection) = match side {
-        Side::We { seed } => (true, seed, None, None),
-        Side::They { stranger, objection } => (false, None, Some(stranger), objection),
+    let (we_call, seed, handshake, objection) = match role {
+        Role::Caller { seed } => (true, seed, None, None),
+        Role::Called { handshake, objection } => (false, None, Some(handshake), objection),
     };
-    let greeted = timeout(GREETING, mesh.greet(&mut stream, we_call, objection)).await;
-    let greeted = greeted.map_err(|_| Failed::Refused("it did not introduce itself".into()))??;
-    drop(stranger);
-    let (hello, settings) = (&greeted.hello, &mesh.settings);
-    // At NATS there are no addresses of founders: everyone may be one.
-    let seed = seed.or(mesh.office.as_ref().map(|_| 0));
+    let established =
+        timeout(HANDSHAKE_TIMEOUT, mesh.handshake(&mut stream, we_call, objection)).await;
+    let established = established
+        .map_err(|_| HandshakeError::Refused("it did not send a greeting in time".into()))??;
+    drop(handshake);
+    let (hello, settings) = (&established.hello, &mesh.settings);
+    // At NATS, founders have no addresses: every peer may be one.
+    let seed = seed.or(mesh.nats_endpoint.as_ref().map(|_| 0));
     let peer = ProcessId(hello.id);
     if hello.boot == settings.boot {
         if let Some(seed) = seed {
@@ -336,8 +350,11 @@ where
         return Ok(Call::Ourselves);
     }
     if peer == mesh.me || hello.id > konklave_process::MAX_ID {
-        let what = format!("{} has our id, {}: give each node its own", hello.name, hello.id);
-        return Err(Failed::Refused(what));
+        let what = format!(
+            "{} has the same id as this node, {}: give each node its own",
+            hello.name, hello.id
+        );
+        return Err(HandshakeError::Refused(what));
     }
     let link = mesh.links().entry(peer).or_insert_with(|| Arc::new(Link::new())).clone();
     let caller = if we_call { mesh.me } else { peer };
@@ -346,11 +363,11 @@ where
         shared.with(|core, _| core.seed_is(seed, peer));
     }
     let (number, news) = match attached {
-        Attached::Used { number, news } => (number, news),
-        Attached::Surplus => return Ok(Call::Surplus(peer)),
-        Attached::Taken => {
+        Attached::InUse { number, news } => (number, news),
+        Attached::Redundant => return Ok(Call::Redundant(peer)),
+        Attached::IdTaken => {
             let what = format!("{} and another node have the id {}", hello.name, hello.id);
-            return Err(Failed::Refused(what));
+            return Err(HandshakeError::Refused(what));
         }
     };
     if news {
@@ -360,43 +377,43 @@ where
     }
     link.wake();
     call(mesh, shared, hello.address.clone(), None, Some(peer));
-    let pipe = Pipe { mesh: mesh.clone(), shared: shared.clone(), link, peer, number };
-    // A task of its own: what comes or goes wakes nothing that only waits for the end, and who is sent away
-    // as a stranger in this very moment is none any more.
-    let garbled = tokio::spawn(talk(pipe, stream, greeted)).await.unwrap_or(true);
+    let connection = Connection { mesh: mesh.clone(), shared: shared.clone(), link, peer, number };
+    // A task of its own: its wake-ups do not wake the calling task, which only waits for the end; and the
+    // eviction of a pending handshake can no longer cancel it.
+    let garbled = tokio::spawn(run(connection, stream, established)).await.unwrap_or(true);
     Ok(Call::Ended { with: peer, garbled })
 }
 
-/// Talks until the connection ends: whether it did because something made no sense.
-async fn talk<S>(pipe: Pipe, stream: S, greeted: Greeted) -> bool
+/// Runs the connection until it ends; returns whether it ended because of an invalid record.
+async fn run<S>(connection: Connection, stream: S, established: Established) -> bool
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Greeted { hello, sealer, opener } = greeted;
-    let ended = pipe.run(stream, sealer, opener).await;
+    let Established { hello, sealer, opener } = established;
+    let ended = connection.run(stream, sealer, opener).await;
     let garbled = ended.err().filter(|error| error.kind() == io::ErrorKind::InvalidData);
     if let Some(error) = &garbled {
-        pipe.shared.with(|core, now| core.refused(hello.address, error.to_string(), now));
+        connection.shared.with(|core, now| core.refused(hello.address, error.to_string(), now));
     }
-    if pipe.link.detach(pipe.number) {
-        // Everyone who calls finds out whether it is gone.
-        pipe.mesh.redial.notify_waiters();
+    if connection.link.detach(connection.number) {
+        // All calling tasks check whether their peer is gone.
+        connection.mesh.redial.notify_waiters();
     }
     garbled.is_some()
 }
 
-/// Tells a new peer where the others are, and the others where it is.
+/// Sends a new peer the others' addresses, and the others its address.
 fn introduce(mesh: &Mesh, link: &Link, peer: ProcessId) {
     let links = mesh.links();
     let others = links.iter().filter(|(id, l)| **id != peer && l.is_connected());
     let addresses: Vec<(u32, String)> = others.map(|(id, l)| (id.0, l.address())).collect();
-    // Addresses are short: what is said of them is never too long.
+    // Addresses are short, so this frame is never too long.
     let news = Frame::Peers(vec![(peer.0, link.address())]);
     for (_, other) in links.iter().filter(|(id, _)| **id != peer) {
-        let _ = other.push(&news, Hurry::Now);
+        let _ = other.push(&news, Flush::Now);
         other.wake();
     }
-    let _ = link.push(&Frame::Peers(addresses), Hurry::Now);
+    let _ = link.push(&Frame::Peers(addresses), Flush::Now);
 }
 
 #[cfg(test)]
@@ -404,7 +421,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_only_heard_of_is_called_less_and_less() {
+    fn addresses_learned_from_peers_are_called_less_and_less() {
         let minutes = |n: u64| Duration::from_secs(60 * n);
         assert_eq!(longest_pause(false, minutes(600)), PAUSE.1);
         assert_eq!(longest_pause(true, minutes(0)), PAUSE.1);

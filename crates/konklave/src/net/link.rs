@@ -1,31 +1,32 @@
-//! What is said to one peer: in order, and once, over as many connections as it takes.
+//! Link to one peer: delivers frames in order and once, over any number of connections.
 //!
-//! Frames are numbered. What the other has not confirmed is kept, and said again on the next connection;
-//! what it has heard already it passes over. A process that was started anew is another peer.
+//! Frames are numbered. Unconfirmed frames are kept, and sent again on the next connection; the peer skips
+//! those it has already received. A restarted process is another peer.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::shared::{Hurry, LAZY};
+use crate::shared::{BATCH_FRAMES, Flush};
 use crate::wire::{Frame, Hello, MAX_FRAME, WireError};
 use konklave_process::ProcessId;
 
-/// How much goes into one record.
+/// The most bytes of one record.
 const CHUNK: usize = 256 << 10;
-/// How much room is kept for the next record.
+/// The capacity kept for the next record.
 const SPARE: usize = 4 << 10;
-/// How much is kept for a peer that does not confirm, if it is more than one record. What is older is lost;
-/// the group copes.
-const KEPT: usize = 64 << 20;
-/// The same as long as there is no connection: who is away for days is called for all the time.
-const KEPT_AWAY: usize = 1 << 20;
+/// The most bytes to keep for a peer that does not confirm, unless a single record is longer. Older frames
+/// are lost; virtual synchrony replaces them.
+const UNCONFIRMED: usize = 64 << 20;
+/// The same without a connection: a peer may be away for days.
+const UNCONFIRMED_AWAY: usize = 1 << 20;
 
-/// How often a peer has to be found silent: the first time it may be we who slept, with what it said unread.
-const DOUBTS: u32 = 2;
+/// After how many checks without a sign of life a connection is over. Not after one: this machine may have
+/// slept, with the peer's frames unread.
+const MISSED_CHECKS: u32 = 2;
 
-/// Frames with successive numbers.
+/// Frames with consecutive numbers.
 #[derive(Debug, Default)]
 struct Chunk {
     first: u64,
@@ -33,208 +34,209 @@ struct Chunk {
     bytes: Vec<u8>,
 }
 
-/// What is to be written next.
+/// What to write next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
-    /// What was put into the record.
+    /// The record that was put into the buffer.
     Record,
-    /// Nothing, for now.
+    /// Nothing for now.
     Nothing,
-    /// Nothing any more: the connection is out of use.
-    Over,
+    /// Nothing any more: the connection has been replaced.
+    Closed,
 }
 
 #[derive(Default)]
 struct State {
-    /// Which process of the peer this is about.
+    /// The peer's process: a random number per start.
     boot: u64,
     key: u64,
     /// The number of the next frame.
     next: u64,
-    /// What is being collected, and room for what comes after it.
+    /// The open chunk, which collects frames; and a buffer to reuse for the next one.
     open: Vec<u8>,
     spare: Vec<u8>,
     open_count: u64,
-    /// How many of these nobody waits for.
-    lazy: u64,
-    /// How many can wait for what those here have to say.
-    soon: u64,
-    /// What was not confirmed; how many of these have been written on this connection.
-    kept: VecDeque<Chunk>,
+    /// How many of its frames are batched.
+    batched: u64,
+    /// How many of its frames may wait until local tasks have run.
+    after_local: u64,
+    /// Closed chunks that are not confirmed, and how many of them are written on this connection.
+    unconfirmed: VecDeque<Chunk>,
     written: usize,
     bytes: usize,
-    /// The last number that came from there, and the last of ours that was confirmed.
+    /// The last number received, and the last own number that the peer confirmed.
     received: u64,
     confirmed: u64,
     /// The connection in use.
-    connection: Option<Connection>,
+    connection: Option<ActiveConnection>,
     connections: u64,
-    /// Whether something has left lately: then that was a sign of life. If not, one is due.
-    spoke: bool,
-    due: bool,
-    /// Whether there is something to say, and who says it, if it rests.
-    called: bool,
-    speaker: Option<Waker>,
-    /// The same while it cannot write.
-    stuck: Option<Waker>,
-    /// Whether the node knows the peer as connected.
+    /// Whether a record was written since the last check: it counts as a sign of life. Otherwise one is due.
+    sent_lately: bool,
+    sign_due: bool,
+    /// Whether the writer has work; and its waker while it is idle.
+    work_pending: bool,
+    writer: Option<Waker>,
+    /// The writer's waker while the stream takes no bytes.
+    blocked_writer: Option<Waker>,
+    /// Whether the node counts the peer as connected.
     up: bool,
     address: String,
 }
 
-struct Connection {
+struct ActiveConnection {
     number: u64,
     caller: ProcessId,
     heard: Instant,
-    /// How often in a row that was found to be too long ago.
-    doubts: u32,
+    /// How many checks in a row found the peer silent.
+    missed_checks: u32,
 }
 
 pub(super) struct Link {
     state: Mutex<State>,
-    /// Held while something that came is taken in.
-    turn: Mutex<()>,
+    /// Held while received frames are delivered.
+    delivery_turn: Mutex<()>,
 }
 
 /// What became of a new connection.
 pub(super) enum Attached {
-    /// It is the one in use; whether the node did not know that the peer is up.
-    Used { number: u64, news: bool },
-    /// There is one already.
-    Surplus,
+    /// It is in use. `news`: the node did not count the peer as connected before.
+    InUse { number: u64, news: bool },
+    /// Another connection is in use.
+    Redundant,
     /// Another node with this id is connected.
-    Taken,
+    IdTaken,
 }
 
 impl Link {
     pub(super) fn new() -> Self {
         let state = Mutex::new(State { next: 1, ..State::default() });
-        Self { state, turn: Mutex::default() }
+        Self { state, delivery_turn: Mutex::default() }
     }
 
-    /// Who takes in what came on one connection keeps those of the next one from doing so: what came first is
-    /// heard first.
-    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Serialises delivery across reconnects, so that frames keep their order.
+    pub(super) fn delivery_turn(&self) -> MutexGuard<'_, ()> {
+        self.delivery_turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a frame along; gives its number.
-    pub(super) fn push(&self, frame: &Frame, hurry: Hurry) -> Result<u64, WireError> {
+    /// Queues a frame; returns its number.
+    pub(super) fn push(&self, frame: &Frame, flush: Flush) -> Result<u64, WireError> {
         let mut state = self.state();
         let open = std::mem::take(&mut state.open);
         let before = open.len();
         state.open = frame.encode(open);
         let bytes = state.open.len() - before;
         if bytes > MAX_FRAME {
-            // The other would end the connection, and the next one, as we would say it there again.
+            // The peer would close the connection at such a frame, and the next one, too, because the frame
+            // would be sent again.
             state.open.truncate(before);
             state.open.shrink_to(CHUNK);
             return Err(WireError::LongFrame(bytes));
         }
-        Ok(state.took_one(hurry))
+        Ok(state.frame_added(flush))
     }
 
-    /// Takes a frame along that is bytes already.
-    pub(super) fn push_bytes(&self, bytes: &[u8], hurry: Hurry) -> Result<u64, WireError> {
+    /// Queues a frame that is already encoded.
+    pub(super) fn push_bytes(&self, bytes: &[u8], flush: Flush) -> Result<u64, WireError> {
         if bytes.len() > MAX_FRAME {
             return Err(WireError::LongFrame(bytes.len()));
         }
         let mut state = self.state();
         state.open.extend_from_slice(bytes);
-        Ok(state.took_one(hurry))
+        Ok(state.frame_added(flush))
     }
 
-    /// Wakes who speaks, unless all there is to say may wait for company.
+    /// Wakes the writer, unless all pending frames are batched.
     pub(super) fn wake(&self) {
         let state = self.state();
-        let waits = state.open_count > state.lazy || state.lazy >= LAZY;
-        if state.connection.is_some() && (waits || state.written < state.kept.len()) {
-            call(state);
+        let waits = state.open_count > state.batched || state.batched >= BATCH_FRAMES;
+        if state.connection.is_some() && (waits || state.written < state.unconfirmed.len()) {
+            wake_writer(state);
         }
     }
 
-    /// Wakes who speaks: there is something to see to.
-    pub(super) fn call(&self) {
-        call(self.state());
+    /// Wakes the writer in any case.
+    pub(super) fn wake_writer(&self) {
+        wake_writer(self.state());
     }
 
-    /// Who speaks on connection `number` looks: ready if there is something to see to, with whether it can
-    /// wait for what those here have to say.
-    pub(super) fn poll_called(&self, number: u64, task: &Context<'_>) -> Poll<bool> {
+    /// Polled by the idle writer of connection `number`: ready when there is work. The value: whether all of
+    /// it may wait until local tasks have run.
+    pub(super) fn poll_writable(&self, number: u64, task: &Context<'_>) -> Poll<bool> {
         let mut state = self.state();
         if state.connection.as_ref().is_none_or(|c| c.number != number) {
             return Poll::Ready(false);
         }
-        if !std::mem::take(&mut state.called) {
-            state.speaker = Some(task.waker().clone());
+        if !std::mem::take(&mut state.work_pending) {
+            state.writer = Some(task.waker().clone());
             return Poll::Pending;
         }
-        let hurried = state.open_count > state.lazy + state.soon;
-        let can_wait = state.open_count > 0 && !hurried && state.written == state.kept.len();
+        let hurried = state.open_count > state.batched + state.after_local;
+        let can_wait = state.open_count > 0 && !hurried && state.written == state.unconfirmed.len();
         Poll::Ready(can_wait)
     }
 
-    /// Who speaks on connection `number` is awake, and looks before it rests: it need not be woken. False:
-    /// there is nobody to speak to, for all we hear; none: the connection is out of use.
-    pub(super) fn awake(&self, number: u64) -> Option<bool> {
+    /// Called when the task of connection `number` runs: its writer checks for work before it goes idle, so
+    /// it need not be woken. Returns whether the peer seems alive; `None` if the connection has been
+    /// replaced.
+    pub(super) fn writer_awake(&self, number: u64) -> Option<bool> {
         let mut state = self.state();
         let connection = state.connection.as_ref().filter(|c| c.number == number)?;
-        let heard = connection.doubts < DOUBTS;
-        state.speaker = None;
-        Some(heard)
+        let alive = connection.missed_checks < MISSED_CHECKS;
+        state.writer = None;
+        Some(alive)
     }
 
-    /// A while has passed. If nothing was said in it, a sign of life is due; if nothing was heard for
-    /// `silence`, the connection is over.
-    pub(super) fn look_after(&self, silence: Duration) {
+    /// Periodic check. If no record was written since the last one, a sign of life is due. If nothing arrived
+    /// for `silence`, repeatedly, the connection is over.
+    pub(super) fn check_liveness(&self, silence: Duration) {
         let mut state = self.state();
         let Some(connection) = &mut state.connection else { return };
         let silent = connection.heard.elapsed() > silence;
-        connection.doubts = if silent { connection.doubts + 1 } else { 0 };
-        let over = connection.doubts >= DOUBTS;
-        // What nobody waits for stays where it is, unless nothing else has left.
-        state.due = !std::mem::take(&mut state.spoke);
-        let stuck = if over { state.stuck.take() } else { None };
-        if over || state.due {
-            call(state);
+        connection.missed_checks = if silent { connection.missed_checks + 1 } else { 0 };
+        let over = connection.missed_checks >= MISSED_CHECKS;
+        // Batched frames stay where they are, unless nothing else was written.
+        state.sign_due = !std::mem::take(&mut state.sent_lately);
+        let blocked_writer = if over { state.blocked_writer.take() } else { None };
+        if over || state.sign_due {
+            wake_writer(state);
         }
-        stuck.into_iter().for_each(Waker::wake);
+        blocked_writer.into_iter().for_each(Waker::wake);
     }
 
-    /// Who speaks on connection `number` cannot write: it looks up if the connection is over.
+    /// The writer of connection `number` is blocked; it is woken if the connection is over.
     pub(super) fn cannot_write(&self, number: u64, task: &Context<'_>) {
         let mut state = self.state();
         if state.connection.as_ref().is_some_and(|c| c.number == number) {
-            state.stuck = Some(task.waker().clone());
+            state.blocked_writer = Some(task.waker().clone());
         }
     }
 
-    /// Whether something was said that is not in a chunk yet.
-    pub(super) fn has_more(&self) -> bool {
+    /// Whether frames wait in the open chunk.
+    pub(super) fn has_open_chunk(&self) -> bool {
         self.state().open_count > 0
     }
 
-    /// A connection to the peer stands: called by `caller`, who is it or us.
+    /// A connection to the peer is established; `caller` is the side that called.
     pub(super) fn attach(&self, hello: &Hello, caller: ProcessId, silence: Duration) -> Attached {
         let mut state = self.state();
         if let Some(old) = &state.connection {
             let alive = old.heard.elapsed() < silence / 2;
             if alive && state.key != hello.key {
-                return Attached::Taken;
+                return Attached::IdTaken;
             }
-            // Both sides may have called at once: the call of the lower one counts.
+            // Both sides may have called at once: the call of the lower id counts.
             if alive && state.boot == hello.boot && caller >= old.caller {
-                return Attached::Surplus;
+                return Attached::Redundant;
             }
         }
         let news = !state.up || state.boot != hello.boot;
         if state.boot != hello.boot {
-            let (connections, speaker) = (state.connections, state.speaker.take());
-            *state = State { next: 1, connections, speaker, ..State::default() };
+            let (connections, writer) = (state.connections, state.writer.take());
+            *state = State { next: 1, connections, writer, ..State::default() };
         }
         state.boot = hello.boot;
         state.key = hello.key;
@@ -243,15 +245,16 @@ impl Link {
         state.up = true;
         state.connections += 1;
         let number = state.connections;
-        state.connection = Some(Connection { number, caller, heard: Instant::now(), doubts: 0 });
-        // Who uses the one before notices, also if it cannot write.
-        let stuck = state.stuck.take();
-        call(state);
-        stuck.into_iter().for_each(Waker::wake);
-        Attached::Used { number, news }
+        state.connection =
+            Some(ActiveConnection { number, caller, heard: Instant::now(), missed_checks: 0 });
+        // The task of the replaced connection ends, even if its writer is blocked.
+        let blocked_writer = state.blocked_writer.take();
+        wake_writer(state);
+        blocked_writer.into_iter().for_each(Waker::wake);
+        Attached::InUse { number, news }
     }
 
-    /// The connection is gone; whether it was the one in use.
+    /// Connection `number` has ended; returns whether it was in use.
     pub(super) fn detach(&self, number: u64) -> bool {
         let mut state = self.state();
         let used = state.connection.as_ref().is_some_and(|c| c.number == number);
@@ -261,8 +264,8 @@ impl Link {
         used
     }
 
-    /// Nobody answers there any more; whether the node thinks otherwise.
-    pub(super) fn give_up(&self) -> bool {
+    /// The peer's port is closed; returns whether the node still counted the peer as connected.
+    pub(super) fn mark_down(&self) -> bool {
         let mut state = self.state();
         state.connection.is_none() && std::mem::replace(&mut state.up, false)
     }
@@ -275,18 +278,18 @@ impl Link {
         self.state().address.clone()
     }
 
-    /// Puts what is to be written next on connection `number` into `record`: the number of its first frame,
-    /// the last number that came from there, and the frames; none of them as a sign of life.
+    /// Builds the next record for connection `number`: the number of its first frame, the last number
+    /// received, and the frames; without frames, it is a sign of life.
     pub(super) fn next_record(&self, number: u64, record: &mut Vec<u8>) -> Next {
         let mut state = self.state();
         if state.connection.as_ref().is_none_or(|c| c.number != number) {
-            return Next::Over;
+            return Next::Closed;
         }
-        if state.written == state.kept.len() {
+        if state.written == state.unconfirmed.len() {
             state.close_chunk();
         }
-        let signs = std::mem::take(&mut state.due);
-        let (first, frames): (u64, &[u8]) = match state.kept.get(state.written) {
+        let signs = std::mem::take(&mut state.sign_due);
+        let (first, frames): (u64, &[u8]) = match state.unconfirmed.get(state.written) {
             Some(chunk) => (chunk.first, &chunk.bytes),
             None if signs => (0, &[]),
             None => return Next::Nothing,
@@ -294,23 +297,24 @@ impl Link {
         record.extend(first.to_le_bytes());
         record.extend(state.received.to_le_bytes());
         record.extend_from_slice(frames);
-        let said = state.written < state.kept.len();
-        state.written += usize::from(said);
-        state.spoke |= said;
+        let has_frames = state.written < state.unconfirmed.len();
+        state.written += usize::from(has_frames);
+        state.sent_lately |= has_frames;
         Next::Record
     }
 
-    /// Something comes on connection `number` that is not whole yet: over a slow network it may take its time.
-    pub(super) fn comes(&self, number: u64) {
+    /// A part of a record has arrived on connection `number`. On a slow network a long record takes its time,
+    /// so each part counts as a sign of life.
+    pub(super) fn receive_partial(&self, number: u64) {
         if let Some(connection) = self.state().connection.as_mut().filter(|c| c.number == number) {
-            (connection.heard, connection.doubts) = (Instant::now(), 0);
+            (connection.heard, connection.missed_checks) = (Instant::now(), 0);
         }
     }
 
-    /// Frames from number `first` to number `last` arrived on connection `number`, or none but a sign of life,
-    /// and the other has all of ours up to `confirmed`. How many of them we have had already; none if that
-    /// connection is out of use.
-    pub(super) fn hear(
+    /// A record arrived on connection `number`: frames `first` to `last`, or none as a sign of life; the peer
+    /// has received all own frames up to `confirmed`. Returns how many of its frames were received before;
+    /// `None` if the connection has been replaced.
+    pub(super) fn receive(
         &self,
         number: u64,
         first: u64,
@@ -319,19 +323,19 @@ impl Link {
     ) -> Option<u64> {
         let mut state = self.state();
         let connection = state.connection.as_mut().filter(|c| c.number == number)?;
-        (connection.heard, connection.doubts) = (Instant::now(), 0);
+        (connection.heard, connection.missed_checks) = (Instant::now(), 0);
         if confirmed < state.confirmed {
-            // It has forgotten what we said, and so what it said: it counts from one again.
+            // The peer has lost its state of this link, its own numbers included: it counts from one again.
             state.received = 0;
         }
         state.confirmed = confirmed;
-        while let Some(chunk) = state.kept.front()
+        while let Some(chunk) = state.unconfirmed.front()
             && chunk.first + chunk.count <= confirmed.saturating_add(1)
             && state.written > 0
         {
             state.bytes -= chunk.bytes.len();
             state.written -= 1;
-            let done = state.kept.pop_front();
+            let done = state.unconfirmed.pop_front();
             state.reuse(done);
         }
         let known = (state.received + 1).saturating_sub(first);
@@ -340,20 +344,20 @@ impl Link {
     }
 }
 
-fn call(mut state: MutexGuard<'_, State>) {
-    state.called = true;
-    let speaker = state.speaker.take();
+fn wake_writer(mut state: MutexGuard<'_, State>) {
+    state.work_pending = true;
+    let writer = state.writer.take();
     drop(state);
-    speaker.into_iter().for_each(Waker::wake);
+    writer.into_iter().for_each(Waker::wake);
 }
 
 impl State {
-    /// A frame was added to what is being collected; gives its number.
-    fn took_one(&mut self, hurry: Hurry) -> u64 {
-        match hurry {
-            Hurry::Now => {}
-            Hurry::Soon => self.soon += 1,
-            Hurry::Lazy => self.lazy += 1,
+    /// A frame was added to the open chunk; returns its number.
+    fn frame_added(&mut self, flush: Flush) -> u64 {
+        match flush {
+            Flush::Now => {}
+            Flush::Soon => self.after_local += 1,
+            Flush::Batched => self.batched += 1,
         }
         let number = self.next + self.open_count;
         self.open_count += 1;
@@ -363,7 +367,7 @@ impl State {
         number
     }
 
-    /// What was confirmed leaves room for what comes next.
+    /// Keeps the buffer of a confirmed chunk for the next one.
     fn reuse(&mut self, done: Option<Chunk>) {
         let bytes = done.map(|chunk| chunk.bytes);
         if let Some(mut bytes) = bytes.filter(|bytes| bytes.capacity() <= SPARE) {
@@ -378,14 +382,14 @@ impl State {
         }
         let bytes = std::mem::replace(&mut self.open, std::mem::take(&mut self.spare));
         let count = std::mem::take(&mut self.open_count);
-        (self.lazy, self.soon) = (0, 0);
+        (self.batched, self.after_local) = (0, 0);
         self.bytes += bytes.len();
-        self.kept.push_back(Chunk { first: self.next, count, bytes });
+        self.unconfirmed.push_back(Chunk { first: self.next, count, bytes });
         self.next += count;
-        let most = if self.connection.is_some() { KEPT } else { KEPT_AWAY };
+        let most = if self.connection.is_some() { UNCONFIRMED } else { UNCONFIRMED_AWAY };
         while self.bytes > most
-            && self.kept.len() > 1
-            && let Some(oldest) = self.kept.pop_front()
+            && self.unconfirmed.len() > 1
+            && let Some(oldest) = self.unconfirmed.pop_front()
         {
             self.bytes -= oldest.bytes.len();
             self.written = self.written.saturating_sub(1);
@@ -417,14 +421,14 @@ pub(super) mod tests {
 
     fn attach(link: &Link, boot: u64) -> u64 {
         match link.attach(&hello(boot), ProcessId(0), Duration::from_secs(1)) {
-            Attached::Used { number, .. } => number,
-            Attached::Surplus | Attached::Taken => panic!("it is the first"),
+            Attached::InUse { number, .. } => number,
+            Attached::Redundant | Attached::IdTaken => panic!("it is the first"),
         }
     }
 
-    /// Whether who speaks is called, and whether what it has to say can wait.
-    fn called(link: &Link, number: u64) -> Option<bool> {
-        match link.poll_called(number, &Context::from_waker(Waker::noop())) {
+    /// Whether the writer has work, and whether that work can wait.
+    fn work_pending(link: &Link, number: u64) -> Option<bool> {
+        match link.poll_writable(number, &Context::from_waker(Waker::noop())) {
             Poll::Ready(can_wait) => Some(can_wait),
             Poll::Pending => None,
         }
@@ -432,10 +436,10 @@ pub(super) mod tests {
 
     fn ping(stamp: u64) -> Frame {
         let view = konklave_algorithms::group::ViewId::default();
-        Frame::Ping { view, stamp, said: 0 }
+        Frame::Ping { view, stamp, lifted_sent: 0 }
     }
 
-    /// What is written next: the number of its first frame, and how many there are.
+    /// The next record: the number of its first frame, and the number of frames.
     fn next(link: &Link, number: u64) -> Option<(u64, usize)> {
         let mut record = Vec::new();
         if link.next_record(number, &mut record) != Next::Record {
@@ -452,14 +456,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_not_confirmed_is_said_again_on_the_next_connection() {
+    fn unconfirmed_frames_are_sent_again_on_next_connection() {
         let link = Link::new();
         let first = attach(&link, 7);
         for stamp in 0..3 {
-            link.push(&ping(stamp), Hurry::Now).unwrap();
+            link.push(&ping(stamp), Flush::Now).unwrap();
             assert_eq!(next(&link, first), Some((stamp + 1, 1)));
         }
-        assert_eq!(link.hear(first, 1, None, 1), Some(0), "the other has the first");
+        assert_eq!(link.receive(first, 1, None, 1), Some(0), "the other has the first");
         assert!(link.detach(first));
         let second = attach(&link, 7);
         let again: Vec<u64> =
@@ -468,187 +472,201 @@ pub(super) mod tests {
         assert_eq!(link.next_record(second, &mut Vec::new()), Next::Nothing);
         assert_eq!(
             link.next_record(first, &mut Vec::new()),
-            Next::Over,
+            Next::Closed,
             "the old connection is out of use"
         );
     }
 
     #[test]
-    fn what_nobody_would_take_in_does_not_leave() {
+    fn frame_that_is_too_long_is_not_sent() {
         let link = Link::new();
         let number = attach(&link, 7);
-        link.push(&ping(0), Hurry::Now).unwrap();
+        link.push(&ping(0), Flush::Now).unwrap();
         let long = vec![0; MAX_FRAME + 1];
-        assert_eq!(link.push_bytes(&long, Hurry::Now), Err(WireError::LongFrame(MAX_FRAME + 1)));
+        assert_eq!(link.push_bytes(&long, Flush::Now), Err(WireError::LongFrame(MAX_FRAME + 1)));
         let peers = Frame::Peers(vec![(1, "x".repeat(MAX_FRAME))]);
-        assert!(matches!(link.push(&peers, Hurry::Now), Err(WireError::LongFrame(_))));
-        link.push(&ping(1), Hurry::Now).unwrap();
+        assert!(matches!(link.push(&peers, Flush::Now), Err(WireError::LongFrame(_))));
+        link.push(&ping(1), Flush::Now).unwrap();
         assert_eq!(next(&link, number), Some((1, 2)), "the others do");
     }
 
     #[test]
-    fn what_is_longer_than_all_that_is_kept_is_said_all_the_same() {
+    fn record_longer_than_buffer_is_sent() {
         let link = Link::new();
         let number = attach(&link, 7);
-        let peers = Frame::Peers(vec![(1, "x".repeat(KEPT + CHUNK))]);
-        link.push(&ping(0), Hurry::Now).unwrap();
-        link.push(&peers, Hurry::Now).unwrap();
-        link.push(&ping(1), Hurry::Now).unwrap();
+        let peers = Frame::Peers(vec![(1, "x".repeat(UNCONFIRMED + CHUNK))]);
+        link.push(&ping(0), Flush::Now).unwrap();
+        link.push(&peers, Flush::Now).unwrap();
+        link.push(&ping(1), Flush::Now).unwrap();
         let mut record = Vec::new();
         assert_eq!(link.next_record(number, &mut record), Next::Record);
-        assert!((KEPT..=MAX_RECORD).contains(&record.len()), "with what came before it");
+        assert!((UNCONFIRMED..=MAX_RECORD).contains(&record.len()), "with what came before it");
         assert_eq!(next(&link, number), Some((3, 1)));
     }
 
     #[test]
-    fn little_is_kept_for_one_who_is_away() {
+    fn few_bytes_are_kept_for_disconnected_peer() {
         let link = Link::new();
         let number = attach(&link, 7);
         assert!(link.detach(number));
         let long = vec![0; 100];
-        for _ in 0..5 * KEPT_AWAY / long.len() {
-            link.push_bytes(&long, Hurry::Now).unwrap();
+        for _ in 0..5 * UNCONFIRMED_AWAY / long.len() {
+            link.push_bytes(&long, Flush::Now).unwrap();
         }
         let state = link.state();
-        let kept = state.bytes + state.open.len();
-        assert!((KEPT_AWAY / 2..=KEPT_AWAY + CHUNK).contains(&kept), "{kept}");
+        let unconfirmed = state.bytes + state.open.len();
+        assert!(
+            (UNCONFIRMED_AWAY / 2..=UNCONFIRMED_AWAY + CHUNK).contains(&unconfirmed),
+            "{unconfirmed}"
+        );
     }
 
     #[test]
-    fn who_forgot_us_for_another_with_our_id_is_understood_again() {
+    fn peer_that_lost_its_state_counts_from_one_again() {
         let link = Link::new();
         let first = attach(&link, 7);
-        link.push(&ping(0), Hurry::Now).unwrap();
+        link.push(&ping(0), Flush::Now).unwrap();
         assert_eq!(next(&link, first), Some((1, 1)));
-        assert_eq!(link.hear(first, 1, Some(5), 1), Some(0));
+        assert_eq!(link.receive(first, 1, Some(5), 1), Some(0));
         assert!(link.detach(first));
         let second = attach(&link, 7);
-        assert_eq!(link.hear(second, 1, Some(2), 0), Some(0), "it counts from one again");
-        assert_eq!(link.hear(second, 1, Some(3), 0), Some(2));
+        assert_eq!(link.receive(second, 1, Some(2), 0), Some(0), "it counts from one again");
+        assert_eq!(link.receive(second, 1, Some(3), 0), Some(2));
     }
 
     #[test]
-    fn a_process_started_anew_is_told_nothing_old() {
+    fn restarted_process_gets_no_old_frames() {
         let link = Link::new();
         let first = attach(&link, 7);
-        link.push(&ping(0), Hurry::Now).unwrap();
-        assert_eq!(link.hear(first, 1, Some(5), 0), Some(0));
+        link.push(&ping(0), Flush::Now).unwrap();
+        assert_eq!(link.receive(first, 1, Some(5), 0), Some(0));
         assert!(link.detach(first));
         let second = attach(&link, 8);
-        assert_eq!(link.hear(first, 6, Some(9), 0), None, "what is read late is of the one before");
+        assert_eq!(
+            link.receive(first, 6, Some(9), 0),
+            None,
+            "what is read late is of the one before"
+        );
         assert_eq!(next(&link, second), None);
         assert_eq!(link.state().received, 0);
     }
 
     #[test]
-    fn what_was_heard_before_is_passed_over() {
+    fn frames_received_before_are_skipped() {
         let link = Link::new();
         let number = attach(&link, 7);
-        assert_eq!(link.hear(number, 1, Some(5), 0), Some(0));
-        assert_eq!(link.hear(number, 4, Some(4), 0), Some(2));
-        assert_eq!(link.hear(number, 0, None, 0), Some(6), "a sign of life is no frame");
-        assert_eq!(link.hear(number, 6, Some(6), 0), Some(0));
-        assert_eq!(link.hear(number, 9, Some(9), 0), Some(0), "a gap is the group's to mend");
+        assert_eq!(link.receive(number, 1, Some(5), 0), Some(0));
+        assert_eq!(link.receive(number, 4, Some(4), 0), Some(2));
+        assert_eq!(link.receive(number, 0, None, 0), Some(6), "a sign of life is no frame");
+        assert_eq!(link.receive(number, 6, Some(6), 0), Some(0));
+        assert_eq!(link.receive(number, 9, Some(9), 0), Some(0), "a gap is the group's to mend");
     }
 
     #[test]
-    fn what_nobody_waits_for_waits_for_company() {
+    fn batched_frames_do_not_wake_writer() {
         let link = Link::new();
         let number = attach(&link, 7);
         let woken = |link: &Link| {
             link.wake();
-            called(link, number).is_some()
+            work_pending(link, number).is_some()
         };
-        assert_eq!(called(&link, number), Some(false), "of the connection itself");
-        for stamp in 1..LAZY {
-            link.push(&ping(stamp), Hurry::Lazy).unwrap();
+        assert_eq!(work_pending(&link, number), Some(false), "of the connection itself");
+        for stamp in 1..BATCH_FRAMES {
+            link.push(&ping(stamp), Flush::Batched).unwrap();
             assert!(!woken(&link));
         }
-        link.push(&ping(0), Hurry::Lazy).unwrap();
+        link.push(&ping(0), Flush::Batched).unwrap();
         assert!(woken(&link), "so many are enough");
         let link = Link::new();
         attach(&link, 7);
-        link.push(&ping(0), Hurry::Lazy).unwrap();
-        link.push(&ping(1), Hurry::Now).unwrap();
+        link.push(&ping(0), Flush::Batched).unwrap();
+        link.push(&ping(1), Flush::Now).unwrap();
         assert!(woken(&link), "someone waits for the second");
     }
 
     #[test]
-    fn what_is_due_soon_waits_for_what_others_say_and_no_longer() {
+    fn frames_flushed_soon_wait_for_local_tasks_only() {
         let link = Link::new();
         let number = attach(&link, 7);
-        link.push(&ping(0), Hurry::Soon).unwrap();
-        link.push(&ping(1), Hurry::Lazy).unwrap();
+        link.push(&ping(0), Flush::Soon).unwrap();
+        link.push(&ping(1), Flush::Batched).unwrap();
         link.wake();
-        assert_eq!(called(&link, number), Some(true), "it is to be written, and can wait");
-        assert_eq!(called(&link, number), None, "told once");
-        link.push(&ping(2), Hurry::Now).unwrap();
+        assert_eq!(work_pending(&link, number), Some(true), "it is to be written, and can wait");
+        assert_eq!(work_pending(&link, number), None, "told once");
+        link.push(&ping(2), Flush::Now).unwrap();
         link.wake();
-        assert_eq!(called(&link, number), Some(false), "someone waits");
+        assert_eq!(work_pending(&link, number), Some(false), "someone waits");
         assert_eq!(next(&link, number), Some((1, 3)), "all in one");
-        link.push(&ping(3), Hurry::Soon).unwrap();
+        link.push(&ping(3), Flush::Soon).unwrap();
         link.wake();
-        assert_eq!(called(&link, number), Some(true), "counted anew");
+        assert_eq!(work_pending(&link, number), Some(true), "counted anew");
         assert!(link.detach(number));
-        assert_eq!(called(&link, number), Some(false), "it is out of use");
+        assert_eq!(work_pending(&link, number), Some(false), "it is out of use");
         let number = attach(&link, 7);
-        assert_eq!(called(&link, number), Some(false), "what was not confirmed goes first");
+        assert_eq!(work_pending(&link, number), Some(false), "what was not confirmed goes first");
         while next(&link, number).is_some() {}
-        link.call();
-        assert_eq!(called(&link, number), Some(false), "there is nothing");
+        link.wake_writer();
+        assert_eq!(work_pending(&link, number), Some(false), "there is nothing");
     }
 
     #[test]
-    fn a_sign_of_life_is_due_when_nothing_else_was_said() {
+    fn sign_of_life_is_due_without_other_records() {
         let (link, second) = (Link::new(), Duration::from_secs(1));
-        link.look_after(second);
+        link.check_liveness(second);
         let number = attach(&link, 7);
         let said = |link: &Link| next(link, number).map(|(_, count)| count);
-        assert_eq!(called(&link, number), Some(false), "of the connection itself");
+        assert_eq!(work_pending(&link, number), Some(false), "of the connection itself");
         assert_eq!(said(&link), None);
-        link.look_after(second);
-        assert_eq!((called(&link, number), said(&link)), (Some(false), Some(0)));
+        link.check_liveness(second);
+        assert_eq!((work_pending(&link, number), said(&link)), (Some(false), Some(0)));
         assert_eq!(said(&link), None, "once");
-        link.push(&ping(0), Hurry::Lazy).unwrap();
-        link.look_after(second);
-        assert_eq!((called(&link, number).is_some(), said(&link)), (true, Some(1)), "instead");
-        link.look_after(second);
-        assert_eq!((called(&link, number), said(&link)), (None, None), "that was one");
-        link.look_after(second);
-        assert!(called(&link, number).is_some());
+        link.push(&ping(0), Flush::Batched).unwrap();
+        link.check_liveness(second);
+        assert_eq!(
+            (work_pending(&link, number).is_some(), said(&link)),
+            (true, Some(1)),
+            "instead"
+        );
+        link.check_liveness(second);
+        assert_eq!((work_pending(&link, number), said(&link)), (None, None), "that was one");
+        link.check_liveness(second);
+        assert!(work_pending(&link, number).is_some());
     }
 
     #[test]
-    fn who_is_silent_for_too_long_is_not_there() {
+    fn silent_connection_ends_after_two_checks() {
         let link = Link::new();
         let number = attach(&link, 7);
-        link.look_after(Duration::from_secs(1000));
-        assert_eq!(link.awake(number), Some(true));
+        link.check_liveness(Duration::from_secs(1000));
+        assert_eq!(link.writer_awake(number), Some(true));
         link.cannot_write(number, &Context::from_waker(Waker::noop()));
-        link.look_after(Duration::ZERO);
-        assert_eq!(link.awake(number), Some(true), "it may be we who slept");
-        assert!(link.state().stuck.is_some());
-        link.look_after(Duration::ZERO);
-        assert_eq!(link.awake(number), Some(false), "we have heard nothing");
-        assert!(called(&link, number).is_some(), "who speaks is told");
-        assert!(link.state().stuck.is_none(), "also while it writes");
-        assert_eq!(link.awake(number + 1), None, "another is not about this");
-        assert_eq!(link.hear(number, 1, None, 0), Some(0));
-        assert_eq!(link.awake(number), Some(true), "it was there, unread");
+        link.check_liveness(Duration::ZERO);
+        assert_eq!(link.writer_awake(number), Some(true), "it may be we who slept");
+        assert!(link.state().blocked_writer.is_some());
+        link.check_liveness(Duration::ZERO);
+        assert_eq!(link.writer_awake(number), Some(false), "we have heard nothing");
+        assert!(work_pending(&link, number).is_some(), "who speaks is told");
+        assert!(link.state().blocked_writer.is_none(), "also while it writes");
+        assert_eq!(link.writer_awake(number + 1), None, "another is not about this");
+        assert_eq!(link.receive(number, 1, None, 0), Some(0));
+        assert_eq!(link.writer_awake(number), Some(true), "it was there, unread");
         link.cannot_write(number, &Context::from_waker(Waker::noop()));
         assert_eq!(attach(&link, 8), number + 1);
-        assert!(link.state().stuck.is_none(), "who cannot write learns that it is out of use");
-        assert_eq!(link.awake(number), None);
+        assert!(
+            link.state().blocked_writer.is_none(),
+            "who cannot write learns that it is out of use"
+        );
+        assert_eq!(link.writer_awake(number), None);
     }
 
     #[test]
-    fn of_two_calls_at_once_that_of_the_lower_one_counts() {
+    fn call_of_lower_id_wins() {
         let second = Duration::from_secs(1);
         let link = Link::new();
-        assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::Used { .. }));
-        assert!(matches!(link.attach(&hello(7), ProcessId(0), second), Attached::Used { .. }));
-        assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::Surplus));
+        assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::InUse { .. }));
+        assert!(matches!(link.attach(&hello(7), ProcessId(0), second), Attached::InUse { .. }));
+        assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::Redundant));
         let other = Hello { key: 2, ..hello(9) };
-        assert!(matches!(link.attach(&other, ProcessId(0), second), Attached::Taken));
+        assert!(matches!(link.attach(&other, ProcessId(0), second), Attached::IdTaken));
     }
 }

@@ -1,14 +1,14 @@
-//! NATS instead of sockets of our own: members meet on subjects of an engine that is there already.
+//! NATS instead of own sockets: members meet on subjects of an existing server.
 //!
-//! Every process has an inbox, `PREFIX.GROUP.to.INBOX.TALK`, and says on `PREFIX.GROUP.here` that it is
-//! there. Whoever hears that calls; a conversation is then a stream of bytes like any other, and
-//! everything above it (greeting, key or TLS, numbers, confirmations) is what it is on TCP.
+//! Every process has an inbox, `PREFIX.GROUP.to.INBOX.STREAM`, and announces it on `PREFIX.GROUP.here`. A
+//! process that hears of an inbox calls it. The call opens a stream of bytes; everything above it (handshake,
+//! key or TLS, numbers, confirmations) is the same as over TCP.
 
-mod letter;
-mod place;
-mod talk;
+mod address;
+mod message;
+mod stream;
 
-pub(crate) use place::{NatsOptions, Place};
+pub(crate) use address::{NatsAddress, NatsOptions};
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,113 +27,117 @@ use tokio::time::{interval, sleep, timeout};
 
 use super::{Mesh, dial};
 use crate::shared::Shared;
-use letter::Letter;
-use talk::{Line, Talk, Took};
+use message::StreamMessage;
+use stream::{Accepted, NatsStream, StreamRoute};
 
-/// How addresses of inboxes begin.
+/// The scheme of inbox addresses.
 pub(super) const SCHEME: &str = "nats:";
-/// How long to wait between attempts to reach a server: at first, and at most. A server that restarts is
-/// back long before a lease runs out, so at first nobody waits long.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-/// For how long we do not wait longer than that.
-const EAGER: Duration = Duration::from_secs(5);
-/// How often we say that we are there.
-const CALL: Duration = Duration::from_secs(1);
+/// Delay between attempts to reach a server: the first, and the longest. A restarted server is back long
+/// before a lease ends, so the delay is short at first.
+const RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// How long the delay stays short.
+const SHORT_DELAYS_FOR: Duration = Duration::from_secs(5);
+/// How often to announce the inbox.
+const ANNOUNCE_PERIOD: Duration = Duration::from_secs(1);
 /// How long a server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// How much of a conversation waits between two tasks.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(3);
+/// The most bytes of a stream between two tasks.
 const BUFFER: usize = 64 << 10;
 
-/// Our place at the engine.
-pub(super) struct Office {
-    place: Place,
+/// This node at the NATS server.
+pub(super) struct NatsEndpoint {
+    address: NatsAddress,
     root: String,
     inbox: String,
-    talks: Mutex<FxHashMap<u64, Talk>>,
-    /// The connection, as long as there is one.
-    post: watch::Sender<Option<Post>>,
+    streams: Mutex<FxHashMap<u64, NatsStream>>,
+    /// The connection to the server, while there is one.
+    connection: watch::Sender<Option<NatsConnection>>,
 }
 
 #[derive(Clone)]
-struct Post {
+struct NatsConnection {
     client: Client,
     since: Instant,
 }
 
-/// A connection that has just come about.
-struct Session {
+/// The subscriptions of a new connection.
+struct Subscriptions {
     client: Client,
-    letters: Subscriber,
+    messages: Subscriber,
     calls: Subscriber,
     ended: watch::Receiver<bool>,
 }
 
-/// Whether the engine said that nobody is there.
-pub(super) struct Echo {
+/// Whether the server reported that nobody reads the peer's inbox.
+pub(super) struct Responders {
     gone: Arc<AtomicBool>,
     since: Instant,
 }
 
-impl Echo {
-    /// Whether the other is gone. Shortly after a break we may only be back earlier than it is.
+impl Responders {
+    /// Whether the peer is gone. Shortly after a reconnect, the peer may only be slower to return than this
+    /// node.
     pub(super) fn is_gone(&self, settled: Duration) -> bool {
         self.gone.load(Ordering::Acquire) && self.since.elapsed() > settled
     }
 }
 
-impl Office {
-    pub(super) fn new(place: &Place, cluster: &str, boot: u64) -> Arc<Self> {
-        let (root, inbox) = (place.root(cluster), format!("{boot:016x}"));
-        let (talks, post) = (Mutex::default(), watch::Sender::new(None));
-        Arc::new(Self { place: place.clone(), root, inbox, talks, post })
+impl NatsEndpoint {
+    pub(super) fn new(address: &NatsAddress, cluster: &str, boot: u64) -> Arc<Self> {
+        let (root, inbox) = (address.root(cluster), format!("{boot:016x}"));
+        let (streams, connection) = (Mutex::default(), watch::Sender::new(None));
+        Arc::new(Self { address: address.clone(), root, inbox, streams, connection })
     }
 
-    fn talks(&self) -> MutexGuard<'_, FxHashMap<u64, Talk>> {
-        self.talks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn streams(&self) -> MutexGuard<'_, FxHashMap<u64, NatsStream>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn subject(&self, inbox: &str, talk: u64) -> String {
-        format!("{}.to.{inbox}.{talk:016x}", self.root)
+    fn subject(&self, inbox: &str, stream: u64) -> String {
+        format!("{}.to.{inbox}.{stream:016x}", self.root)
     }
 
-    /// Begins a conversation with an inbox, as soon as there is a server.
-    pub(super) async fn call(self: &Arc<Self>, inbox: &str) -> io::Result<(DuplexStream, Echo)> {
+    /// Opens a stream to an inbox, as soon as there is a server.
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        inbox: &str,
+    ) -> io::Result<(DuplexStream, Responders)> {
         if !is_number(inbox) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "that is no inbox"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the address of an inbox"));
         }
-        let mut post = self.post.subscribe();
-        let there = timeout(PATIENCE, post.wait_for(Option::is_some)).await;
-        let there = there.ok().and_then(Result::ok).and_then(|post| post.clone());
-        let Some(Post { client, since }) = there else {
-            let what = format!("no connection to {}", self.place.shown());
+        let mut connection = self.connection.subscribe();
+        let there = timeout(SERVER_TIMEOUT, connection.wait_for(Option::is_some)).await;
+        let there = there.ok().and_then(Result::ok).and_then(|connection| connection.clone());
+        let Some(NatsConnection { client, since }) = there else {
+            let what = format!("no connection to {}", self.address.shown());
             return Err(io::Error::new(io::ErrorKind::NotConnected, what));
         };
         let number = getrandom::u64().map_err(|_| io::Error::other("no random numbers"))?;
         let (to, from) = (self.subject(inbox, number), self.subject(&self.inbox, number));
-        let line = Line { client, to, from };
-        line.send(&Letter::Call).await?;
-        let (stream, gone) = self.begin(number, line);
-        Ok((stream, Echo { gone, since }))
+        let route = StreamRoute { client, to, from };
+        route.send(&StreamMessage::Call).await?;
+        let (stream, gone) = self.begin(number, route);
+        Ok((stream, Responders { gone, since }))
     }
 
-    /// Has a conversation carried; gives our end of it.
-    fn begin(self: &Arc<Self>, number: u64, line: Line) -> (DuplexStream, Arc<AtomicBool>) {
-        let (talk, desk, gone) = Talk::new();
+    /// Starts the task that carries a stream; returns the local end.
+    fn begin(self: &Arc<Self>, number: u64, route: StreamRoute) -> (DuplexStream, Arc<AtomicBool>) {
+        let (stream, stream_task, gone) = NatsStream::new();
         let (ours, theirs) = duplex(BUFFER);
-        self.talks().insert(number, talk);
-        let office = self.clone();
+        self.streams().insert(number, stream);
+        let nats_endpoint = self.clone();
         tokio::spawn(async move {
-            // How it ended does not matter: whoever talks there finds out.
-            let _ = desk.carry(&line, theirs).await;
-            if office.talks().remove(&number).is_some() {
-                let _ = line.send(&Letter::End).await;
+            // The users of the stream notice its end by themselves.
+            let _ = stream_task.carry(&route, theirs).await;
+            if nats_endpoint.streams().remove(&number).is_some() {
+                let _ = route.send(&StreamMessage::End).await;
             }
         });
         (ours, gone)
     }
 
-    /// Reaches a server, and listens.
-    async fn connect(&self, server: &ServerAddr) -> Result<Session, async_nats::Error> {
+    /// Connects to a server, and subscribes.
+    async fn connect(&self, server: &ServerAddr) -> Result<Subscriptions, async_nats::Error> {
         let (end, ended) = watch::channel(false);
         let on_event = move |event| {
             if matches!(event, Event::Disconnected | Event::Closed) {
@@ -141,8 +145,8 @@ impl Office {
             }
             std::future::ready(())
         };
-        // We call again ourselves, and say so. Asked for a server, the client gives up in silence; left to
-        // itself, it logs an error that is none.
+        // This node reconnects by itself, and reports it. Asked for a server, the client would give up
+        // silently; left to itself, it would log a misleading error.
         let same = |servers: Vec<async_nats::Server>, _| {
             let server = servers.into_iter().next();
             let delay = Some(Duration::ZERO);
@@ -150,44 +154,50 @@ impl Office {
         };
         let options = ConnectOptions::new()
             .name("konklave")
-            .connection_timeout(PATIENCE)
-            .ping_interval(CALL)
+            .connection_timeout(SERVER_TIMEOUT)
+            .ping_interval(ANNOUNCE_PERIOD)
             .max_reconnects(1)
             .ignore_discovered_servers()
             .reconnect_to_server_callback(same)
             .event_callback(on_event);
-        let options = match self.place.credentials()? {
+        let options = match self.address.credentials()? {
             Some(text) => options.credentials(&text)?,
             None => options,
         };
-        let client = timeout(PATIENCE * 2, options.connect(server)).await??;
-        let letters = client.subscribe(self.subject_of_letters()).await?;
+        let client = timeout(SERVER_TIMEOUT * 2, options.connect(server)).await??;
+        let messages = client.subscribe(self.message_subject()).await?;
         let calls = client.subscribe(format!("{}.here", self.root)).await?;
-        timeout(PATIENCE, client.flush()).await??;
-        Ok(Session { client, letters, calls, ended })
+        timeout(SERVER_TIMEOUT, client.flush()).await??;
+        Ok(Subscriptions { client, messages, calls, ended })
     }
 
-    fn subject_of_letters(&self) -> String {
+    fn message_subject(&self) -> String {
         format!("{}.to.{}.*", self.root, self.inbox)
     }
 
-    /// Reads what arrives, and calls whom it hears of, until the connection or the node ends.
-    async fn serve(self: &Arc<Self>, mesh: &Arc<Mesh>, shared: &Arc<Shared>, session: Session) {
-        let Session { client, mut letters, mut calls, mut ended } = session;
+    /// Handles messages, and calls announced inboxes, until the connection or the node ends.
+    async fn serve(
+        self: &Arc<Self>,
+        mesh: &Arc<Mesh>,
+        shared: &Arc<Shared>,
+        session: Subscriptions,
+    ) {
+        let Subscriptions { client, mut messages, mut calls, mut ended } = session;
         let mut stop = mesh.stop.subscribe();
-        let mut beat = interval(CALL);
-        self.post.send_replace(Some(Post { client: client.clone(), since: Instant::now() }));
+        let mut beat = interval(ANNOUNCE_PERIOD);
+        self.connection
+            .send_replace(Some(NatsConnection { client: client.clone(), since: Instant::now() }));
         loop {
             tokio::select! {
                 biased;
                 _ = ended.changed() => break,
                 _ = stop.changed() => break,
-                letter = letters.next() => match letter {
-                    Some(letter) => self.take(mesh, shared, &client, &letter),
+                message = messages.next() => match message {
+                    Some(message) => self.take(mesh, shared, &client, &message),
                     None => break,
                 },
                 call = calls.next() => match call {
-                    Some(call) => self.hear(mesh, shared, &call.payload),
+                    Some(call) => self.on_announcement(mesh, shared, &call.payload),
                     None => break,
                 },
                 _ = beat.tick() => {
@@ -198,13 +208,13 @@ impl Office {
                 }
             }
         }
-        self.post.send_replace(None);
-        // All conversations are over.
-        self.talks().clear();
+        self.connection.send_replace(None);
+        // All streams have ended.
+        self.streams().clear();
     }
 
-    /// Someone says that it is there.
-    fn hear(&self, mesh: &Arc<Mesh>, shared: &Arc<Shared>, inbox: &[u8]) {
+    /// A process announces its inbox.
+    fn on_announcement(&self, mesh: &Arc<Mesh>, shared: &Arc<Shared>, inbox: &[u8]) {
         let Some(inbox) = std::str::from_utf8(inbox).ok().filter(|inbox| is_number(inbox)) else {
             return;
         };
@@ -221,50 +231,52 @@ impl Office {
         message: &Message,
     ) {
         let Some(number) = message.subject.rsplit('.').next().and_then(number) else { return };
-        let mut talks = self.talks();
+        let mut streams = self.streams();
         if message.status == Some(StatusCode::NO_RESPONDERS) {
-            if let Some(talk) = talks.remove(&number) {
-                talk.nobody();
+            if let Some(stream) = streams.remove(&number) {
+                stream.no_responders();
             }
             return;
         }
-        let Some(letter) = Letter::decode(&message.payload) else { return };
-        let broken = match (letter, talks.get_mut(&number)) {
-            (Letter::Call, None) => {
-                drop(talks);
+        let Some(decoded) = StreamMessage::decode(&message.payload) else { return };
+        let broken = match (decoded, streams.get_mut(&number)) {
+            (StreamMessage::Call, None) => {
+                drop(streams);
                 return self.answer(mesh, shared, client, number, message);
             }
-            (Letter::Piece(place, bytes), Some(talk)) => talk.take(place, bytes) == Took::Broken,
-            (Letter::Piece(..), None) => true,
-            (Letter::Room(read), Some(talk)) => {
-                talk.has_room(read);
+            (StreamMessage::Piece(address, bytes), Some(stream)) => {
+                stream.take(address, bytes) == Accepted::Broken
+            }
+            (StreamMessage::Piece(..), None) => true,
+            (StreamMessage::Room(read), Some(stream)) => {
+                stream.has_room(read);
                 false
             }
-            (Letter::End, _) => {
-                talks.remove(&number);
+            (StreamMessage::End, _) => {
+                streams.remove(&number);
                 false
             }
-            (Letter::Call, Some(_)) | (Letter::Room(_), None) => false,
+            (StreamMessage::Call, Some(_)) | (StreamMessage::Room(_), None) => false,
         };
         if broken {
-            talks.remove(&number);
-            drop(talks);
-            if let Some(line) = self.line_back(client, number, message) {
-                tokio::spawn(async move { line.send(&Letter::End).await });
+            streams.remove(&number);
+            drop(streams);
+            if let Some(route) = self.reply_route(client, number, message) {
+                tokio::spawn(async move { route.send(&StreamMessage::End).await });
             }
         }
     }
 
-    /// The way back to whoever wrote; nothing if that is not the inbox of a member.
-    fn line_back(&self, client: &Client, number: u64, message: &Message) -> Option<Line> {
+    /// The route back to the sender; `None` if that is not the inbox of a member.
+    fn reply_route(&self, client: &Client, number: u64, message: &Message) -> Option<StreamRoute> {
         let to = message.reply.as_ref()?;
         let rest = to.strip_prefix(self.root.as_str())?.strip_prefix(".to.")?;
         let (inbox, _) = rest.split_once('.').filter(|(inbox, _)| is_number(inbox))?;
         let (to, from) = (self.subject(inbox, number), self.subject(&self.inbox, number));
-        Some(Line { client: client.clone(), to, from })
+        Some(StreamRoute { client: client.clone(), to, from })
     }
 
-    /// Someone calls us.
+    /// A peer opens a stream to this node.
     fn answer(
         self: &Arc<Self>,
         mesh: &Arc<Mesh>,
@@ -273,30 +285,30 @@ impl Office {
         number: u64,
         message: &Message,
     ) {
-        let Some(line) = self.line_back(client, number, message) else { return };
-        let from = line.to.clone();
-        let (stream, _) = self.begin(number, line);
+        let Some(route) = self.reply_route(client, number, message) else { return };
+        let from = route.to.clone();
+        let (stream, _) = self.begin(number, route);
         tokio::spawn(dial::answer(mesh.clone(), shared.clone(), stream, from));
     }
 }
 
-/// Keeps a connection to the engine, for as long as the node lives.
-pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, office: Arc<Office>) {
+/// Keeps a connection to a server, while the node lives.
+pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, nats_endpoint: Arc<NatsEndpoint>) {
     let mut stop = mesh.stop.subscribe();
-    let (mut pause, mut away) = (PAUSE.0, Instant::now());
-    let mut servers = office.place.servers.iter().cycle();
+    let (mut delay, mut disconnected_at) = (RETRY_DELAY.0, Instant::now());
+    let mut servers = nats_endpoint.address.servers.iter().cycle();
     while !*stop.borrow_and_update()
         && let Some(server) = servers.next()
     {
         let connected = tokio::select! {
-            connected = office.connect(server) => connected,
+            connected = nats_endpoint.connect(server) => connected,
             _ = stop.changed() => continue,
         };
         let why = match connected {
             Ok(session) => {
                 shared.network(None);
-                office.serve(&mesh, &shared, session).await;
-                (pause, away) = (PAUSE.0, Instant::now());
+                nats_endpoint.serve(&mesh, &shared, session).await;
+                (delay, disconnected_at) = (RETRY_DELAY.0, Instant::now());
                 "the connection ended".to_owned()
             }
             Err(error) => reasons(&*error),
@@ -304,17 +316,18 @@ pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, office: Arc<Office
         if *stop.borrow() {
             return;
         }
-        shared.network(Some(format!("NATS: {}: {why}; trying again", office.place.shown())));
-        // Not everyone at the same moment.
+        shared
+            .network(Some(format!("NATS: {}: {why}; trying again", nats_endpoint.address.shown())));
+        // Spread the attempts of several nodes.
         let share = getrandom::u32().unwrap_or(0) % 1000;
-        sleep(pause + PAUSE.0 * share / 1000).await;
-        if away.elapsed() > EAGER {
-            pause = (pause * 2).min(PAUSE.1);
+        sleep(delay + RETRY_DELAY.0 * share / 1000).await;
+        if disconnected_at.elapsed() > SHORT_DELAYS_FOR {
+            delay = (delay * 2).min(RETRY_DELAY.1);
         }
     }
 }
 
-/// An error and what is behind it.
+/// An error with its causes.
 fn reasons(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -328,7 +341,7 @@ fn reasons(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The number that 16 hexadecimal digits stand for.
+/// The number written as 16 hexadecimal digits.
 fn number(text: &str) -> Option<u64> {
     let digits = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
     digits.then(|| u64::from_str_radix(text, 16).ok()).flatten()

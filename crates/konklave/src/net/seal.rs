@@ -1,18 +1,18 @@
-//! Records that only holders of the key can read or write, each of them once.
+//! Encryption of records: only holders of the key can read or write them, and each counts once.
 
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce, Tag};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-/// The secrets of one connection: drawn from the shared key and from what both sides said first,
-/// which has a random number of each. So nothing of one connection means anything on another.
+/// The secrets of one connection, derived from the shared key and from both greetings. Each greeting has a
+/// random number, so nothing from one connection is valid on another.
 pub(super) struct Secrets {
     pub(super) seal: [u8; 32],
     pub(super) open: [u8; 32],
-    /// What proves that we know the key.
+    /// Proves that this node knows the key.
     pub(super) proof: [u8; 32],
-    /// What must be proved to us.
+    /// The proof expected from the peer.
     pub(super) expected: [u8; 32],
 }
 
@@ -26,7 +26,7 @@ fn derive(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 }
 
 impl Secrets {
-    /// From the key, and from the greetings of who called and who was called.
+    /// Derives the secrets from the key and both greetings.
     pub(super) fn new(key: &[u8], caller: &[u8], called: &[u8], we_called: bool) -> Self {
         let root = derive(key, &[b"konklave/1", caller, called]);
         let of = |what: &[u8], by_caller: bool| {
@@ -41,7 +41,7 @@ impl Secrets {
     }
 }
 
-/// One direction of a connection.
+/// The cipher of one direction.
 pub(super) struct Sealer(Option<(ChaCha20Poly1305, u64)>);
 
 impl Sealer {
@@ -56,7 +56,7 @@ impl Sealer {
         nonce.into()
     }
 
-    /// Seals the next record, in place, from byte `from` on.
+    /// Encrypts the next record in place, from byte `from` on.
     pub(super) fn seal(&mut self, record: &mut Vec<u8>, from: usize) {
         if let Some((cipher, counter)) = &mut self.0 {
             let nonce = Self::nonce(counter);
@@ -67,7 +67,8 @@ impl Sealer {
         }
     }
 
-    /// Opens the next record, in place; none: it is not the next of this connection, or not of this key.
+    /// Decrypts the next record in place; `None` if it is not the next record of this connection, or has
+    /// another key.
     pub(super) fn open<'a>(&mut self, record: &'a mut [u8]) -> Option<&'a [u8]> {
         let Some((cipher, counter)) = &mut self.0 else { return Some(record) };
         let nonce = Self::nonce(counter);
@@ -79,7 +80,7 @@ impl Sealer {
     }
 }
 
-/// Compares in a time that does not tell where the difference is.
+/// Compares in constant time.
 pub(super) fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
     a.iter().zip(b).fold(0, |difference, (x, y)| difference | (x ^ y)) == 0
 }
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_agree_and_directions_differ() {
+    fn sides_agree_and_directions_differ() {
         let (a, b) = pair(b"key", b"key");
         assert!(same(&a.proof, &b.expected) && same(&b.proof, &a.expected));
         assert_eq!((a.seal, a.open), (b.open, b.seal));
@@ -101,13 +102,13 @@ mod tests {
     }
 
     #[test]
-    fn another_key_proves_nothing() {
+    fn other_key_fails_proof() {
         let (a, b) = pair(b"key", b"kez");
         assert!(!same(&a.proof, &b.expected));
     }
 
     #[test]
-    fn a_record_is_opened_once_and_in_order() {
+    fn record_is_opened_once_and_in_order() {
         let (a, b) = pair(b"key", b"key");
         let (mut sealer, mut opener) = (Sealer::new(Some(a.seal)), Sealer::new(Some(b.open)));
         let sealed: Vec<Vec<u8>> = (0..3)

@@ -10,7 +10,7 @@ use crate::wire::{Hello, VERSION};
 use crate::{Node, Timings};
 
 const LONG: Duration = Duration::from_secs(30);
-/// A record that says nothing.
+/// The length of a record without frames.
 const EMPTY: usize = 16;
 
 async fn three() -> Vec<Node> {
@@ -26,7 +26,7 @@ async fn three() -> Vec<Node> {
     nodes
 }
 
-/// A connection to `node` of someone who belongs to no group.
+/// A connection to `node` from outside the group.
 async fn stranger(node: &Node) -> TcpStream {
     let mut stream = TcpStream::connect(node.address().unwrap()).await.unwrap();
     greet(&mut stream).await;
@@ -53,12 +53,12 @@ async fn greet(stream: &mut TcpStream) {
     stream.read_exact(&mut [0; 33]).await.unwrap();
 }
 
-/// Who leads goes by its own clock, who follows by the leader's: both look after connections on which nothing
-/// else is said.
+/// The leader sends by its own clock, followers by the leader's; both must check connections without other
+/// traffic.
 #[tokio::test]
-async fn a_mute_stranger_is_given_signs_of_life_and_then_up() {
+async fn silent_peer_gets_signs_of_life_and_is_dropped() {
     let nodes = three().await;
-    // Until they have come to do so together.
+    // Until the heartbeats have converged.
     tokio::time::sleep(Timings::default().heartbeat * 8).await;
     for node in &nodes {
         let mut stream = stranger(node).await;
@@ -77,9 +77,9 @@ async fn a_mute_stranger_is_given_signs_of_life_and_then_up() {
     }
 }
 
-/// Much at once takes its time over a slow network: who is at it is there.
+/// A long record over a slow network: each part is a sign of life.
 #[tokio::test]
-async fn who_says_something_long_is_not_silent() {
+async fn slow_long_record_counts_as_sign_of_life() {
     let quick = Timings { silence: Duration::from_millis(300), ..Timings::default() };
     let node = Node::builder().id(0).listen("127.0.0.1:0").timings(quick).found_alone();
     let node = node.join().await.unwrap();
@@ -105,7 +105,7 @@ async fn who_says_something_long_is_not_silent() {
 }
 
 #[test]
-fn a_name_of_several_machines_is_told_from_one_that_is_reached_in_several_ways() {
+fn name_of_several_machines_is_recognised() {
     let several = |places: &[&str]| {
         let places: Vec<_> = places.iter().map(|place| place.parse().unwrap()).collect();
         super::dial::stands_for_several(&places)
@@ -116,28 +116,28 @@ fn a_name_of_several_machines_is_told_from_one_that_is_reached_in_several_ways()
     assert!(several(&["10.0.0.1:1", "[fd00::1]:1", "[fd00::2]:1"]));
 }
 
-/// It would be a member, and everything it says could be read on the way.
+/// Without protection, a false member could join, and anyone on the way could read along.
 #[tokio::test]
-async fn nobody_calls_another_machine_without_protection() {
+async fn other_machine_is_not_called_unprotected() {
     let there = Node::builder().listen("127.0.0.1:0").seeds(["198.51.100.1:7400"]);
     let refused = there.start().await.map(drop).unwrap_err().to_string();
     assert!(refused.contains("198.51.100.1:7400 is another machine"), "{refused}");
 }
 
 #[tokio::test]
-async fn founders_are_more_than_half_of_the_list() {
+async fn founders_must_be_more_than_half_of_seeds() {
     let of_three = |n| {
         let seeds = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"];
         Node::builder().listen("127.0.0.1:0").seeds(seeds).founders(n).start()
     };
     let refused = of_three(1).await.map(drop).unwrap_err().to_string();
-    assert!(refused.contains("1 founders of 3"), "{refused}");
+    assert!(refused.contains("the number of founders is 1, with 3 seeds"), "{refused}");
     assert!(of_three(2).await.is_ok());
 }
 
-/// Whatever ends a connection as soon as it stands may end the next one, too: calls must not chase each other.
+/// Whatever ends one connection may end the next one, too.
 #[tokio::test]
-async fn who_ends_each_connection_at_once_is_called_less_and_less() {
+async fn peer_that_ends_each_connection_is_called_less_and_less() {
     for says in [&[0xff; 4][..], &[]] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let there = listener.local_addr().unwrap().to_string();
@@ -149,7 +149,7 @@ async fn who_ends_each_connection_at_once_is_called_less_and_less() {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 greet(&mut stream).await;
                 calls += 1;
-                // No record is as long as this one will be, it says.
+                // Announces a record longer than any may be.
                 stream.write_all(says).await.unwrap();
                 stream.shutdown().await.unwrap();
                 let _ = stream.read_to_end(&mut Vec::new()).await;
@@ -161,9 +161,10 @@ async fn who_ends_each_connection_at_once_is_called_less_and_less() {
     }
 }
 
-/// The one who answers at the name of all may be ourselves: that does not make us the only founder.
+/// The process that answers at the founders' common name may be this node itself. That does not make it the
+/// only founder.
 #[tokio::test]
-async fn a_name_of_several_founds_nothing_before_their_number_is_known() {
+async fn name_of_several_founds_nothing_without_number_of_founders() {
     for several in [false, true] {
         // Nobody listens there.
         let builder = Node::builder().listen("127.0.0.1:0").seeds(["127.0.0.1:1"]);

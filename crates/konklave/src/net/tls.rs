@@ -15,11 +15,11 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use crate::error::Error;
 
-/// How much of what one who is refused says is read, and for how long.
-const UNREAD: u64 = 16 << 10;
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How many bytes of a refused peer are read, and for how long.
+const DRAIN_BYTES: u64 = 16 << 10;
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Certificates for mutual TLS: ours, and the authority that signed everyone's. Needs feature `tls`.
+/// Certificates for mutual TLS: this node's, and the authority that signed all members'. Needs feature `tls`.
 #[derive(Clone)]
 pub struct Tls {
     acceptor: TlsAcceptor,
@@ -34,10 +34,11 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// From PEM: the authority's certificate, our chain of certificates, and our private key. All
-    /// members' certificates must be good for the name `konklave`, unless
-    /// [`server_name`](Self::server_name) says otherwise, and for clients and servers alike: who calls and who
-    /// is called are both asked for that name, so that an authority may sign for others, too.
+    /// From PEM: the authority's certificate, this node's certificate chain, and its private key.
+    ///
+    /// All members' certificates must be valid for the name `konklave` (or the one set by
+    /// [`server_name`](Self::server_name)), and for both client and server use. Callers and called nodes are
+    /// checked for that name alike, so the authority may also sign certificates for other purposes.
     pub fn from_pem(authority: &[u8], chain: &[u8], key: &[u8]) -> Result<Self, Error> {
         let wrong =
             |what: &str, e: &dyn std::fmt::Display| Error::Config(format!("TLS: {what}: {e}"));
@@ -75,7 +76,7 @@ impl Tls {
         })
     }
 
-    /// Handshake with a peer that we called; fails with the reason.
+    /// Handshake as the caller; fails with the reason.
     pub(super) async fn connect<S>(&self, stream: S) -> Result<client::TlsStream<S>, String>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -84,8 +85,8 @@ impl Tls {
         shaken.map_err(|error| explain(&error))
     }
 
-    /// Handshake with a peer that called us: the stream, and what there is to object to the peer's
-    /// certificate. Fails with the reason.
+    /// Handshake as the called side: the stream, and an objection to the peer's certificate. Fails with the
+    /// reason.
     pub(super) async fn accept<S>(
         &self,
         stream: S,
@@ -95,7 +96,7 @@ impl Tls {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let Ok(shaken) = timeout(within, self.acceptor.accept(stream).into_fallible()).await else {
-            return Err("TLS: too slow".into());
+            return Err("TLS: the handshake took too long".into());
         };
         match shaken {
             Ok(stream) => {
@@ -103,21 +104,21 @@ impl Tls {
                 Ok((stream, objection))
             }
             Err((error, stream)) => {
-                let_them_read(stream).await;
+                drain(stream).await;
                 Err(explain(&error))
             }
         }
     }
 
-    /// Why the peer refused our certificate, if `error` says that it did. The side that calls learns
-    /// that only when it reads.
+    /// Why the peer refused this node's certificate, if `error` says so. The caller learns that only when it
+    /// reads.
     pub(super) fn refusal(&self, error: &io::Error) -> Option<String> {
         let inner = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>());
         matches!(inner, Some(rustls::Error::AlertReceived(_))).then(|| explain(error))
     }
 
-    /// What there is to object to the certificates of one who called us. The authority has signed them; whom
-    /// for, only we can tell.
+    /// The objection to a caller's certificate, if any. TLS checks that the authority signed it, but not for
+    /// which name.
     fn objection(&self, certificates: Option<&[CertificateDer<'_>]>) -> Option<String> {
         let first = certificates.and_then(<[_]>::first);
         let parsed = first.map(ParsedCertificate::try_from).transpose();
@@ -129,7 +130,7 @@ impl Tls {
         (!good).then(|| format!("its certificate is not good for the name {name}"))
     }
 
-    /// The name that the certificates of the others must be good for.
+    /// The name for which the members' certificates must be valid.
     pub fn server_name(mut self, name: &str) -> Result<Self, Error> {
         let parsed = ServerName::try_from(name.to_owned());
         self.name = parsed.map_err(|e| Error::Config(format!("TLS: {name}: {e}")))?;
@@ -137,15 +138,15 @@ impl Tls {
     }
 }
 
-/// Why TLS failed, in a few words.
+/// The reason of a TLS failure.
 fn explain(error: &io::Error) -> String {
     format!("TLS: {error}")
 }
 
-/// Whoever is refused shall read why: a connection that is closed with something unread in it is cut off, and
-/// what was said last with it.
-async fn let_them_read<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
+/// Lets a refused peer read the reason: a connection closed with unread bytes is reset, and the last bytes
+/// sent are lost.
+async fn drain<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
     let _ = stream.shutdown().await;
-    let (mut rest, mut nowhere) = (stream.take(UNREAD), tokio::io::sink());
-    let _ = timeout(PATIENCE, tokio::io::copy(&mut rest, &mut nowhere)).await;
+    let (mut rest, mut nowhere) = (stream.take(DRAIN_BYTES), tokio::io::sink());
+    let _ = timeout(DRAIN_TIMEOUT, tokio::io::copy(&mut rest, &mut nowhere)).await;
 }

@@ -1,4 +1,4 @@
-//! What the rest of `net` needs of [`nats`](super::nats) in a build without feature `nats`: types without values.
+//! Stand-ins for [`nats`](super::nats) in a build without feature `nats`: types without values.
 
 use std::io;
 use std::sync::Arc;
@@ -10,42 +10,42 @@ use super::{Mesh, Security};
 use crate::error::Error;
 use crate::shared::Shared;
 
-/// How addresses of inboxes begin: a peer may still tell us one.
+/// The scheme of inbox addresses: a peer may still report one.
 pub(super) const SCHEME: &str = "nats:";
 
-/// What a builder was given about NATS: nothing.
+/// NATS options of a builder: none.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct NatsOptions {}
 
 impl NatsOptions {
-    pub(crate) fn place(self, _: Option<&Security>) -> Result<Option<Place>, Error> {
+    pub(crate) fn address(self, _: Option<&Security>) -> Result<Option<NatsAddress>, Error> {
         Ok(None)
     }
 }
 
 #[derive(Clone)]
-pub(crate) enum Place {}
+pub(crate) enum NatsAddress {}
 
-pub(super) enum Office {}
+pub(super) enum NatsEndpoint {}
 
-pub(super) enum Echo {}
+pub(super) enum Responders {}
 
-impl Office {
-    pub(super) fn new(place: &Place, _: &str, _: u64) -> Arc<Self> {
-        match *place {}
+impl NatsEndpoint {
+    pub(super) fn new(address: &NatsAddress, _: &str, _: u64) -> Arc<Self> {
+        match *address {}
     }
 
-    pub(super) async fn call(&self, _: &str) -> io::Result<(DuplexStream, Echo)> {
+    pub(super) async fn call(&self, _: &str) -> io::Result<(DuplexStream, Responders)> {
         match *self {}
     }
 }
 
-impl Echo {
+impl Responders {
     pub(super) fn is_gone(&self, _: Duration) -> bool {
         match *self {}
     }
 }
 
-pub(super) async fn run(_: Arc<Mesh>, _: Arc<Shared>, office: Arc<Office>) {
-    match *office {}
+pub(super) async fn run(_: Arc<Mesh>, _: Arc<Shared>, nats_endpoint: Arc<NatsEndpoint>) {
+    match *nats_endpoint {}
 }

@@ -1,9 +1,9 @@
-//! What the rest of `net` needs of [`tls`](super::tls) in a build without feature `tls`: a type without values.
+//! Stand-in for [`tls`](super::tls) in a build without feature `tls`: a type without values.
 
 use std::io;
 use std::time::Duration;
 
-/// Certificates: there are none in this build.
+/// Certificates: none in this build.
 #[derive(Clone, Debug)]
 pub(crate) enum Tls {}
 

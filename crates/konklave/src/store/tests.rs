@@ -12,7 +12,7 @@ fn record() -> Record {
 }
 
 #[test]
-fn what_was_saved_is_there_again() {
+fn saved_record_is_read_again() {
     let folder = folder("store");
     let (store, nothing) = Store::open(&folder).unwrap();
     assert_eq!(nothing, None);
@@ -25,7 +25,7 @@ fn what_was_saved_is_there_again() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_guessed() {
+fn unreadable_record_is_an_error() {
     let folder = folder("garbage");
     fs::create_dir_all(&folder).unwrap();
     let other =
@@ -38,13 +38,12 @@ fn what_cannot_be_read_is_not_guessed() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A disk that takes nothing: the old record stays whole.
 #[test]
-fn a_write_that_fails_leaves_the_old_record() {
+fn failed_write_keeps_old_record() {
     let folder = folder("full");
     let (store, _) = Store::open(&folder).unwrap();
     store.save(&record()).unwrap();
-    // In the way of the new file: nothing can be written there.
+    // In the way of the temporary file.
     fs::create_dir(folder.join("node.json.new")).unwrap();
     let later = Record { incarnation: 6, ..record() };
     assert!(store.save(&later).is_err());

@@ -1,48 +1,48 @@
-//! Barriers: nobody goes on before so many have come.
+//! Barriers: nobody passes before the given number of parties has arrived.
 
 use konklave_algorithms::group::Member;
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, Name, Outcome, Table};
+use super::{ClaimId, Name, Outcome, Table};
 
-/// Those who wait at a barrier.
+/// The parties that have arrived at a barrier.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Meeting {
+pub(crate) struct BarrierState {
     of: u32,
-    pub(super) arrived: Vec<Claim>,
+    pub(super) arrived: Vec<ClaimId>,
 }
 
 impl Table {
-    pub(super) fn arrive(&mut self, name: Name, of: u32, claim: Claim, out: &mut Vec<Outcome>) {
-        let empty = || Meeting { of, arrived: Vec::new() };
-        let meeting = self.meetings.entry(name.clone()).or_insert_with(empty);
-        if meeting.of != of {
-            return out.push(Outcome::Mismatch { claim, of: meeting.of });
+    pub(super) fn arrive(&mut self, name: Name, of: u32, claim: ClaimId, out: &mut Vec<Outcome>) {
+        let empty = || BarrierState { of, arrived: Vec::new() };
+        let barrier = self.barriers.entry(name.clone()).or_insert_with(empty);
+        if barrier.of != of {
+            return out.push(Outcome::Mismatch { claim, of: barrier.of });
         }
-        meeting.arrived.push(claim);
-        if meeting.arrived.len() >= of as usize
-            && let Some(meeting) = self.meetings.remove(&name)
+        barrier.arrived.push(claim);
+        if barrier.arrived.len() >= of as usize
+            && let Some(barrier) = self.barriers.remove(&name)
         {
-            out.push(Outcome::Opened { claims: meeting.arrived });
+            out.push(Outcome::Opened { claims: barrier.arrived });
         }
     }
 
-    pub(super) fn depart(&mut self, name: &Name, claim: Claim) {
+    pub(super) fn depart(&mut self, name: &Name, claim: ClaimId) {
         self.thin(name, |c| c != claim);
     }
 
-    pub(super) fn depart_meetings(&mut self, members: &[Member]) {
-        let names: Vec<Name> = self.meetings.keys().cloned().collect();
+    pub(super) fn depart_barriers(&mut self, members: &[Member]) {
+        let names: Vec<Name> = self.barriers.keys().cloned().collect();
         for name in names {
             self.thin(&name, |claim| members.contains(&claim.member));
         }
     }
 
-    fn thin(&mut self, name: &Name, stays: impl Fn(Claim) -> bool) {
-        if let Some(meeting) = self.meetings.get_mut(name) {
-            meeting.arrived.retain(|claim| stays(*claim));
-            if meeting.arrived.is_empty() {
-                self.meetings.remove(name);
+    fn thin(&mut self, name: &Name, stays: impl Fn(ClaimId) -> bool) {
+        if let Some(barrier) = self.barriers.get_mut(name) {
+            barrier.arrived.retain(|claim| stays(*claim));
+            if barrier.arrived.is_empty() {
+                self.barriers.remove(name);
             }
         }
     }
@@ -55,13 +55,13 @@ mod tests {
     use super::*;
     use crate::table::Op;
 
-    fn claim(id: u32) -> Claim {
+    fn claim(id: u32) -> ClaimId {
         let member = Member { id: ProcessId(id), incarnation: 1 };
-        Claim { member, session: 0, number: 1 }
+        ClaimId { member, session: 0, number: 1 }
     }
 
     #[test]
-    fn it_opens_for_all_at_once_and_starts_anew() {
+    fn barrier_opens_for_all_and_starts_anew() {
         let (mut table, mut out) = (Table::default(), Vec::new());
         for round in 0..2 {
             for id in 0..3 {
@@ -76,12 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_or_gives_up_does_not_count() {
+    fn gone_or_withdrawn_parties_do_not_count() {
         let (mut table, mut out) = (Table::default(), Vec::new());
         for id in 0..2 {
             table.apply(&Op::Arrive { claim: claim(id), name: "b".into(), of: 3 }, &mut out);
         }
-        table.depart_meetings(&[claim(1).member, claim(2).member]);
+        table.depart_barriers(&[claim(1).member, claim(2).member]);
         table.apply(&Op::Arrive { claim: claim(2), name: "b".into(), of: 3 }, &mut out);
         table.apply(&Op::Depart { claim: claim(2), name: "b".into() }, &mut out);
         table.apply(&Op::Arrive { claim: claim(2), name: "b".into(), of: 3 }, &mut out);

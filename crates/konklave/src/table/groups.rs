@@ -1,102 +1,103 @@
-//! Groups of the application: who belongs to them, and who gives whom the state.
+//! Groups of the application: their members, and the transfer of their state to new ones.
 
 use std::sync::Arc;
 
 use konklave_algorithms::group::Member;
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, Name, Outcome, Payload, Table};
+use super::{ClaimId, Name, Outcome, Payload, Table};
 
 /// A group of the application.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Circle {
-    /// The most senior first.
-    pub(crate) places: Vec<Place>,
+pub(crate) struct AppGroup {
+    /// Most senior first.
+    pub(crate) members: Vec<AppMember>,
 }
 
-/// One who belongs to it.
+/// A member.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Place {
-    pub(crate) claim: Claim,
+pub(crate) struct AppMember {
+    pub(crate) claim: ClaimId,
     pub(crate) label: Arc<str>,
-    /// While it has no state: who was asked to give it.
-    pub(crate) waits_for: Option<Claim>,
+    /// While it has no state: the donor that was asked for it.
+    pub(crate) waits_for: Option<ClaimId>,
 }
 
 impl Table {
     pub(super) fn enter(
         &mut self,
         group: Name,
-        claim: Claim,
+        claim: ClaimId,
         label: Arc<str>,
         out: &mut Vec<Outcome>,
     ) {
-        let circle = self.circles.entry(group.clone()).or_default();
-        if circle.places.iter().any(|p| p.claim == claim) {
+        let app_group = self.app_groups.entry(group.clone()).or_default();
+        if app_group.members.iter().any(|p| p.claim == claim) {
             return;
         }
-        circle.places.push(Place { claim, label, waits_for: None });
-        out.push(Outcome::Circle { group: group.clone(), places: circle.places.clone() });
-        if let Some(donor) = circle.donor(claim) {
-            circle.ask(&group, claim, donor, out);
+        app_group.members.push(AppMember { claim, label, waits_for: None });
+        out.push(Outcome::AppView { group: group.clone(), members: app_group.members.clone() });
+        if let Some(donor) = app_group.donor(claim) {
+            app_group.ask(&group, claim, donor, out);
         } else {
-            // Nobody has a state: this one begins with nothing.
-            out.push(Outcome::Given { group, to: claim, payload: Payload([].into()) });
+            // No other member has a state: this one starts with an empty one.
+            out.push(Outcome::StateGiven { group, to: claim, payload: Payload([].into()) });
         }
     }
 
     pub(super) fn exit(
         &mut self,
         group: &Name,
-        gone: impl Fn(&Place) -> bool,
+        gone: impl Fn(&AppMember) -> bool,
         out: &mut Vec<Outcome>,
     ) {
-        let Some(circle) = self.circles.get_mut(group) else { return };
-        let before = circle.places.len();
-        circle.places.retain(|p| !gone(p));
-        if circle.places.len() == before {
+        let Some(app_group) = self.app_groups.get_mut(group) else { return };
+        let before = app_group.members.len();
+        app_group.members.retain(|p| !gone(p));
+        if app_group.members.len() == before {
             return;
         }
-        if circle.places.is_empty() {
-            self.circles.remove(group);
+        if app_group.members.is_empty() {
+            self.app_groups.remove(group);
             return;
         }
-        out.push(Outcome::Circle { group: group.clone(), places: circle.places.clone() });
-        let present: Vec<Claim> = circle.places.iter().map(|p| p.claim).collect();
-        let orphan = |p: &&Place| p.waits_for.is_some_and(|donor| !present.contains(&donor));
-        let orphans: Vec<Claim> = circle.places.iter().filter(orphan).map(|p| p.claim).collect();
+        out.push(Outcome::AppView { group: group.clone(), members: app_group.members.clone() });
+        let present: Vec<ClaimId> = app_group.members.iter().map(|p| p.claim).collect();
+        let orphan = |p: &&AppMember| p.waits_for.is_some_and(|donor| !present.contains(&donor));
+        let orphans: Vec<ClaimId> =
+            app_group.members.iter().filter(orphan).map(|p| p.claim).collect();
         for claim in orphans {
-            match circle.donor(claim) {
-                Some(donor) => circle.ask(group, claim, donor, out),
+            match app_group.donor(claim) {
+                Some(donor) => app_group.ask(group, claim, donor, out),
                 None => {
-                    // The last who had the state is gone: the most senior begins with nothing.
-                    circle.has_state(claim);
+                    // The last member with the state is gone: the most senior one starts with an empty one.
+                    app_group.has_state(claim);
                     let (group, payload) = (group.clone(), Payload([].into()));
-                    out.push(Outcome::Given { group, to: claim, payload });
+                    out.push(Outcome::StateGiven { group, to: claim, payload });
                 }
             }
         }
     }
 
-    /// Who was asked for a state may have it, and yet never give it.
+    /// A donor may have the state and never give it: asks another one.
     pub(super) fn ask_another(
         &mut self,
         group: &Name,
-        to: Claim,
-        instead_of: Claim,
+        to: ClaimId,
+        instead_of: ClaimId,
         out: &mut Vec<Outcome>,
     ) {
-        let Some(circle) = self.circles.get_mut(group) else { return };
-        let waits = |p: &Place| p.claim == to && p.waits_for == Some(instead_of);
-        if circle.places.iter().any(waits)
-            && let Some(donor) = circle.donor_after(to, instead_of)
+        let Some(app_group) = self.app_groups.get_mut(group) else { return };
+        let waits = |p: &AppMember| p.claim == to && p.waits_for == Some(instead_of);
+        if app_group.members.iter().any(waits)
+            && let Some(donor) = app_group.donor_after(to, instead_of)
         {
-            circle.ask(group, to, donor, out);
+            app_group.ask(group, to, donor, out);
         }
     }
 
-    pub(super) fn depart_circles(&mut self, members: &[Member], out: &mut Vec<Outcome>) {
-        let groups: Vec<Name> = self.circles.keys().cloned().collect();
+    pub(super) fn depart_app_groups(&mut self, members: &[Member], out: &mut Vec<Outcome>) {
+        let groups: Vec<Name> = self.app_groups.keys().cloned().collect();
         for group in groups {
             self.exit(&group, |p| !members.contains(&p.claim.member), out);
         }
@@ -105,60 +106,60 @@ impl Table {
     pub(super) fn say(
         &mut self,
         group: Name,
-        from: Claim,
+        from: ClaimId,
         payload: Payload,
         out: &mut Vec<Outcome>,
     ) {
-        let belongs = |c: &Circle| c.places.iter().any(|p| p.claim == from);
-        if self.circles.get(&group).is_some_and(belongs) {
-            out.push(Outcome::Said { group, from, payload });
+        let belongs = |c: &AppGroup| c.members.iter().any(|p| p.claim == from);
+        if self.app_groups.get(&group).is_some_and(belongs) {
+            out.push(Outcome::AppMessage { group, from, payload });
         }
     }
 
     pub(super) fn give(
         &mut self,
         group: &Name,
-        to: Claim,
-        by: Claim,
+        to: ClaimId,
+        by: ClaimId,
         payload: Payload,
         out: &mut Vec<Outcome>,
     ) {
-        let Some(circle) = self.circles.get_mut(group) else { return };
-        let waits = |p: &Place| p.claim == to && p.waits_for == Some(by);
-        // Someone else may have been asked since.
-        if circle.places.iter().any(waits) {
-            circle.has_state(to);
-            out.push(Outcome::Given { group: group.clone(), to, payload });
+        let Some(app_group) = self.app_groups.get_mut(group) else { return };
+        let waits = |p: &AppMember| p.claim == to && p.waits_for == Some(by);
+        // Another donor may have been asked in the meantime.
+        if app_group.members.iter().any(waits) {
+            app_group.has_state(to);
+            out.push(Outcome::StateGiven { group: group.clone(), to, payload });
         }
     }
 }
 
-impl Circle {
-    /// Who can give the state to `to`: the most junior who has it, who has the least to do.
-    fn donor(&self, to: Claim) -> Option<Claim> {
+impl AppGroup {
+    /// The donor for `to`: the most junior member with the state.
+    fn donor(&self, to: ClaimId) -> Option<ClaimId> {
         self.donors(to).next()
     }
 
-    /// The same after one who has been asked: the next more senior one, in the end itself again.
-    fn donor_after(&self, to: Claim, asked: Claim) -> Option<Claim> {
+    /// The donor after `asked`: the next more senior one; after the most senior, the first one again.
+    fn donor_after(&self, to: ClaimId, asked: ClaimId) -> Option<ClaimId> {
         let after = self.donors(to).skip_while(|donor| *donor != asked).nth(1);
         after.or_else(|| self.donor(to))
     }
 
-    fn donors(&self, to: Claim) -> impl Iterator<Item = Claim> {
-        let has = move |p: &&Place| p.claim != to && p.waits_for.is_none();
-        self.places.iter().rev().filter(has).map(|p| p.claim)
+    fn donors(&self, to: ClaimId) -> impl Iterator<Item = ClaimId> {
+        let has = move |p: &&AppMember| p.claim != to && p.waits_for.is_none();
+        self.members.iter().rev().filter(has).map(|p| p.claim)
     }
 
-    fn ask(&mut self, group: &Name, to: Claim, donor: Claim, out: &mut Vec<Outcome>) {
-        if let Some(place) = self.places.iter_mut().find(|p| p.claim == to) {
+    fn ask(&mut self, group: &Name, to: ClaimId, donor: ClaimId, out: &mut Vec<Outcome>) {
+        if let Some(place) = self.members.iter_mut().find(|p| p.claim == to) {
             place.waits_for = Some(donor);
         }
-        out.push(Outcome::Ask { group: group.clone(), donor, to });
+        out.push(Outcome::StateRequested { group: group.clone(), donor, to });
     }
 
-    fn has_state(&mut self, claim: Claim) {
-        if let Some(place) = self.places.iter_mut().find(|p| p.claim == claim) {
+    fn has_state(&mut self, claim: ClaimId) {
+        if let Some(place) = self.members.iter_mut().find(|p| p.claim == claim) {
             place.waits_for = None;
         }
     }

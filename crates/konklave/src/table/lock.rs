@@ -1,41 +1,41 @@
-//! One lock: who holds it, and who waits for it.
+//! One lock, semaphore or campaign: its holders and its queue.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, Hold, Key, Op, Outcome, Refusal, Space, Tokens};
+use super::{ClaimId, Key, LockMode, Op, Outcome, Refusal, Space, Tokens};
 use crate::token::Token;
 
-/// Something held or wanted.
+/// The state of a lock, semaphore or campaign.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Lock {
     pub(crate) holders: Vec<Grant>,
-    /// Who is served next is first.
-    pub(crate) queue: VecDeque<Waiting>,
+    /// The next request is first.
+    pub(crate) queue: VecDeque<QueuedRequest>,
 }
 
-/// One who holds it.
+/// A holder's grant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Grant {
-    pub(crate) claim: Claim,
-    pub(crate) hold: Hold,
+    pub(crate) claim: ClaimId,
+    pub(crate) mode: LockMode,
     pub(crate) token: Token,
     pub(crate) safe: bool,
-    /// Whether the holder is gone and may not know.
-    pub(crate) frozen: bool,
-    /// Whether it was taken from its holder, who has not let it go yet.
+    /// Whether the holder is excluded and its lease may not have expired.
+    pub(crate) fenced: bool,
+    /// Whether the grant is revoked and not released yet.
     pub(crate) revoked: bool,
     pub(crate) label: Arc<str>,
 }
 
-/// One who wants it.
+/// A queued request.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Waiting {
-    pub(crate) claim: Claim,
-    pub(crate) hold: Hold,
-    /// Whether it waits while someone uses it.
+pub(crate) struct QueuedRequest {
+    pub(crate) claim: ClaimId,
+    pub(crate) mode: LockMode,
+    /// Whether it waits while a session uses the lock.
     pub(crate) wait: bool,
     pub(crate) safe: bool,
     pub(crate) priority: i32,
@@ -43,34 +43,34 @@ pub(crate) struct Waiting {
 }
 
 impl Lock {
-    /// Whether one more may hold it so.
-    fn admits(&self, hold: Hold) -> bool {
-        let alike = |g: &Grant| g.hold == hold;
-        match hold {
-            Hold::Exclusive => self.holders.is_empty(),
-            Hold::Shared => self.holders.iter().all(alike),
-            Hold::Permit { of } => {
+    /// Whether the present holders admit one more in this mode.
+    fn admits(&self, mode: LockMode) -> bool {
+        let alike = |g: &Grant| g.mode == mode;
+        match mode {
+            LockMode::Exclusive => self.holders.is_empty(),
+            LockMode::Shared => self.holders.iter().all(alike),
+            LockMode::Permit { of } => {
                 self.holders.iter().all(alike) && self.holders.len() < of as usize
             }
         }
     }
 
-    /// The number of permits that those who hold or want it speak of.
+    /// The number of permits, according to the holders and waiters.
     fn permits(&self) -> Option<u32> {
-        let holds = self.holders.iter().map(|g| g.hold).chain(self.queue.iter().map(|w| w.hold));
-        holds.into_iter().find_map(|hold| match hold {
-            Hold::Permit { of } => Some(of),
-            Hold::Exclusive | Hold::Shared => None,
+        let modes = self.holders.iter().map(|g| g.mode).chain(self.queue.iter().map(|w| w.mode));
+        modes.into_iter().find_map(|mode| match mode {
+            LockMode::Permit { of } => Some(of),
+            LockMode::Exclusive | LockMode::Shared => None,
         })
     }
 
-    /// Carries out an operation on this lock.
+    /// Applies an operation on this lock.
     pub(crate) fn apply(&mut self, op: &Op, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
         match *op {
-            Op::Acquire { claim, ref key, hold, wait, safe, priority, ref label } => {
+            Op::Acquire { claim, ref key, mode, wait, safe, priority, ref label } => {
                 let label = label.clone();
-                let waiting = Waiting { claim, hold, wait, safe, priority, label };
-                self.acquire(key, waiting, tokens, out);
+                let request = QueuedRequest { claim, mode, wait, safe, priority, label };
+                self.acquire(key, request, tokens, out);
             }
             Op::Release { claim, ref key } => {
                 self.drop_holders(key, |g| g.claim == claim, tokens, out);
@@ -85,32 +85,33 @@ impl Lock {
     fn acquire(
         &mut self,
         key: &Key,
-        waiting: Waiting,
+        request: QueuedRequest,
         tokens: &mut Tokens,
         out: &mut Vec<Outcome>,
     ) {
-        let claim = waiting.claim;
-        if let (Hold::Permit { of: asked }, Some(of)) = (waiting.hold, self.permits())
+        let claim = request.claim;
+        if let (LockMode::Permit { of: asked }, Some(of)) = (request.mode, self.permits())
             && of != asked
         {
             let (key, why) = (key.clone(), Refusal::Permits { of });
             return out.push(Outcome::Refused { claim, key, why });
         }
-        if self.queue.is_empty() && self.admits(waiting.hold) {
-            return self.grant(key, waiting, tokens, out);
+        if self.queue.is_empty() && self.admits(request.mode) {
+            return self.grant(key, request, tokens, out);
         }
-        // Whoever has kept it for nobody gives it back; whoever uses it says so.
-        let may_be_had = self.queue.is_empty() && self.may_be_kept(key);
-        if !waiting.wait && !may_be_had {
+        // The holder's node may only have it cached: then it releases the lock. If a session uses it, the
+        // node denies the request.
+        let may_be_released = self.queue.is_empty() && self.may_be_cached(key);
+        if !request.wait && !may_be_released {
             let (key, why) = (key.clone(), Refusal::Busy);
             return out.push(Outcome::Refused { claim, key, why });
         }
-        let place = self.queue.iter().position(|w| w.priority < waiting.priority);
-        self.queue.insert(place.unwrap_or(self.queue.len()), waiting);
-        tell_wanted(key, out);
+        let position = self.queue.iter().position(|w| w.priority < request.priority);
+        self.queue.insert(position.unwrap_or(self.queue.len()), request);
+        report_contended(key, out);
     }
 
-    /// Those who are `gone` hold it no more.
+    /// Releases the grants that are `gone`, and serves the queue.
     pub(super) fn drop_holders(
         &mut self,
         key: &Key,
@@ -121,7 +122,7 @@ impl Lock {
         let before = self.holders.len();
         self.holders.retain(|g| !gone(g));
         if self.holders.len() < before {
-            tell_changed(key, out);
+            report_changed(key, out);
             self.serve(key, tokens, out);
         }
     }
@@ -129,31 +130,31 @@ impl Lock {
     fn pass(
         &mut self,
         key: &Key,
-        (from, to): (Claim, Claim),
+        (from, to): (ClaimId, ClaimId),
         token: Token,
         out: &mut Vec<Outcome>,
     ) {
         let Some(grant) = self.holders.iter_mut().find(|g| g.claim == from) else { return };
         (grant.claim, grant.token) = (to, token);
         if grant.revoked {
-            // It was taken from the one before: who has it now hears that, too.
-            out.push(Outcome::Taken { claim: to, key: key.clone(), token });
+            // The grant was revoked from the claim before: the new holder learns that.
+            out.push(Outcome::GrantRevoked { claim: to, key: key.clone(), token });
         }
-        let place = self.queue.iter().position(|w| w.claim == to);
-        if let Some(next) = place.and_then(|place| self.queue.remove(place)) {
+        let position = self.queue.iter().position(|w| w.claim == to);
+        if let Some(next) = position.and_then(|position| self.queue.remove(position)) {
             (grant.safe, grant.label) = (next.safe, next.label);
         }
-        tell_changed(key, out);
+        report_changed(key, out);
         if !self.queue.is_empty() {
-            tell_wanted(key, out);
+            report_contended(key, out);
         }
     }
 
-    /// This one waits no more: whether it did.
+    /// Withdraws a queued request; returns whether it was queued.
     fn cancel(
         &mut self,
         key: &Key,
-        claim: Claim,
+        claim: ClaimId,
         tokens: &mut Tokens,
         out: &mut Vec<Outcome>,
     ) -> bool {
@@ -161,15 +162,15 @@ impl Lock {
         self.queue.retain(|w| w.claim != claim);
         let waited = self.queue.len() < before;
         if waited {
-            tell_changed(key, out);
-            // Whoever stood behind it may be next.
+            report_changed(key, out);
+            // The request behind it may be served now.
             self.serve(key, tokens, out);
         }
         waited
     }
 
-    /// The holder uses it, and this one does not wait for that.
-    fn deny(&mut self, key: &Key, claim: Claim, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
+    /// A session uses the lock, and this request does not wait.
+    fn deny(&mut self, key: &Key, claim: ClaimId, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
         if self.cancel(key, claim, tokens, out) {
             out.push(Outcome::Refused { claim, key: key.clone(), why: Refusal::Busy });
         }
@@ -179,55 +180,61 @@ impl Lock {
         self.holders.is_empty() && self.queue.is_empty()
     }
 
-    fn grant(&mut self, key: &Key, waiting: Waiting, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
+    fn grant(
+        &mut self,
+        key: &Key,
+        request: QueuedRequest,
+        tokens: &mut Tokens,
+        out: &mut Vec<Outcome>,
+    ) {
         let token = tokens.next();
-        let Waiting { claim, hold, safe, label, .. } = waiting;
-        let (frozen, revoked) = (false, false);
-        self.holders.push(Grant { claim, hold, token, safe, frozen, revoked, label });
+        let QueuedRequest { claim, mode, safe, label, .. } = request;
+        let (fenced, revoked) = (false, false);
+        self.holders.push(Grant { claim, mode, token, safe, fenced, revoked, label });
         out.push(Outcome::Granted { claim, key: key.clone(), token });
-        tell_changed(key, out);
+        report_changed(key, out);
     }
 
-    /// Serves those at the head of the queue who can have it.
+    /// Grants the lock to the requests at the head of the queue that it admits.
     pub(super) fn serve(&mut self, key: &Key, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
-        while self.queue.front().is_some_and(|w| self.admits(w.hold))
+        while self.queue.front().is_some_and(|w| self.admits(w.mode))
             && let Some(next) = self.queue.pop_front()
         {
             self.grant(key, next, tokens, out);
         }
         if !self.queue.is_empty() {
-            // Whoever holds it now has someone behind it, perhaps one who does not wait.
-            tell_wanted(key, out);
+            // The new holder's node must know of the queue: the next request may be one that does not wait.
+            report_contended(key, out);
         }
     }
 
-    /// Whether its holder may have kept it without using it.
-    fn may_be_kept(&self, key: &Key) -> bool {
-        key.space == Space::Lock && self.holders.iter().all(|g| g.hold == Hold::Exclusive)
+    /// Whether the holder's node may have it cached, unused.
+    fn may_be_cached(&self, key: &Key) -> bool {
+        key.space == Space::Lock && self.holders.iter().all(|g| g.mode == LockMode::Exclusive)
     }
 }
 
-/// How far back is looked whether the same was told.
-const LOOKED_BACK: usize = 8;
+/// How many outcomes to search for a repetition.
+const MERGE_DEPTH: usize = 8;
 
-/// Holders or their order changed.
-pub(super) fn tell_changed(key: &Key, out: &mut Vec<Outcome>) {
-    if !lately(out).any(|told| matches!(told, Outcome::Changed { key: k } if k == key)) {
+/// Reports that the holders or their order have changed.
+pub(super) fn report_changed(key: &Key, out: &mut Vec<Outcome>) {
+    if !mergeable(out).any(|outcome| matches!(outcome, Outcome::Changed { key: k } if k == key)) {
         out.push(Outcome::Changed { key: key.clone() });
     }
 }
 
-/// Someone waits behind a holder.
-fn tell_wanted(key: &Key, out: &mut Vec<Outcome>) {
-    if !lately(out).any(|told| matches!(told, Outcome::Wanted { key: k } if k == key)) {
-        out.push(Outcome::Wanted { key: key.clone() });
+/// Reports that a request is queued behind a holder.
+fn report_contended(key: &Key, out: &mut Vec<Outcome>) {
+    if !mergeable(out).any(|outcome| matches!(outcome, Outcome::Contended { key: k } if k == key)) {
+        out.push(Outcome::Contended { key: key.clone() });
     }
 }
 
-/// What was told since something happened to someone. Several operations are carried out before anyone acts on
-/// what became of them: to be told the same twice in a row is as good as once.
-fn lately(out: &[Outcome]) -> impl Iterator<Item = &Outcome> {
+/// The outcomes since the last one that concerns a claim. Several operations are applied before anyone acts
+/// on their outcomes, so a repetition of these would have no effect.
+fn mergeable(out: &[Outcome]) -> impl Iterator<Item = &Outcome> {
     let of_nobody =
-        |told: &&Outcome| matches!(told, Outcome::Changed { .. } | Outcome::Wanted { .. });
-    out.iter().rev().take(LOOKED_BACK).take_while(of_nobody)
+        |outcome: &&Outcome| matches!(outcome, Outcome::Changed { .. } | Outcome::Contended { .. });
+    out.iter().rev().take(MERGE_DEPTH).take_while(of_nobody)
 }

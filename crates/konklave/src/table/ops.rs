@@ -1,4 +1,4 @@
-//! Operations and what becomes of them.
+//! Operations on the table, and their outcomes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use konklave_algorithms::group::Member;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::barriers::Meeting;
-use super::{Circle, Lock, Name, Place};
+use super::barriers::BarrierState;
+use super::{AppGroup, AppMember, Lock, Name};
 use crate::lifted::Summary;
 use crate::lock::LONGEST;
 use crate::token::Token;
 use crate::wire::MAX_MESSAGE;
 
-/// What kind of thing a name belongs to: a lock and a semaphore may have the same.
+/// The kind of a name: a lock and a semaphore may have the same name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) enum Space {
     Lock,
@@ -22,7 +22,7 @@ pub(crate) enum Space {
     Campaign,
 }
 
-/// Something that can be held.
+/// The key of a lock, semaphore or campaign.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Key {
     pub(crate) space: Space,
@@ -30,26 +30,26 @@ pub(crate) struct Key {
     pub(crate) name: Name,
 }
 
-/// Text that lies in a frame, copied once.
+/// Deserialises text by copying it once.
 pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
     <&str>::deserialize(deserializer).map(Arc::from)
 }
 
-/// How it is held.
+/// How a lock is held.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Hold {
+pub(crate) enum LockMode {
     Exclusive,
     Shared,
-    /// One of so many permits.
+    /// One of `of` permits.
     Permit {
         of: u32,
     },
 }
 
-/// Someone's wish, and later its possession: a member in one of its lives, one of its sessions, and
-/// the number of the wish.
+/// Identifies a claim: a request, and later the grant that answers it. It consists of a member's incarnation,
+/// one of its sessions, and the number of the request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Claim {
+pub(crate) struct ClaimId {
     pub(crate) member: Member,
     pub(crate) session: u32,
     pub(crate) number: u64,
@@ -59,58 +59,58 @@ pub(crate) struct Claim {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Payload(pub(crate) Arc<[u8]>);
 
-/// What a member wants of the table.
+/// An operation that a member submits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) enum Op {
-    /// I want this.
+    /// Requests a lock.
     Acquire {
-        claim: Claim,
+        claim: ClaimId,
         key: Key,
-        hold: Hold,
-        /// Whether I wait if I cannot have it now.
+        mode: LockMode,
+        /// Whether to wait while a session uses the lock.
         wait: bool,
-        /// Whether nobody gets it after my silence before I must know.
+        /// Whether the grant is lease-safe: fenced after its holder falls silent.
         safe: bool,
-        /// Who has more is served first.
+        /// Higher priorities are served first.
         priority: i32,
         /// For people.
         #[serde(deserialize_with = "text")]
         label: Arc<str>,
     },
-    /// I let it go.
-    Release { claim: Claim, key: Key },
-    /// I have let it go, and given it to the next in the queue, who is at my place, too.
-    Pass { key: Key, from: Claim, to: Claim, token: Token },
-    /// I want it no more.
-    Cancel { claim: Claim, key: Key },
-    /// I hold it, and who asked does not wait.
-    Deny { claim: Claim, key: Key },
-    /// What this member held is free: it must know by now.
-    Thaw { member: Member },
-    /// An operator takes it from its holder.
-    Revoke { claim: Claim, key: Key, token: Option<Token> },
-    /// I am at the barrier, which opens for so many.
-    Arrive { claim: Claim, name: Name, of: u32 },
-    /// I do not wait at the barrier any more.
-    Depart { claim: Claim, name: Name },
-    /// I join a group.
-    Enter { group: Name, claim: Claim, label: Arc<str> },
-    /// I leave it.
-    Exit { group: Name, claim: Claim },
-    /// A message to a group.
-    Say { group: Name, claim: Claim, payload: Payload },
-    /// The state of a group for one who joined, from one who was asked.
-    Give { group: Name, to: Claim, by: Claim, parts: Payload },
-    /// A part of a table.
+    /// Releases a grant, or withdraws a queued request.
+    Release { claim: ClaimId, key: Key },
+    /// The holder's node has passed the lock to its own queued request `to`, the next one.
+    Pass { key: Key, from: ClaimId, to: ClaimId, token: Token },
+    /// Withdraws a queued request.
+    Cancel { claim: ClaimId, key: Key },
+    /// The holder's node denies a request that does not wait: a session uses the lock.
+    Deny { claim: ClaimId, key: Key },
+    /// Releases the fenced grants of this member: its lease has expired.
+    LeaseExpired { member: Member },
+    /// Revokes the grants under a key; with a token, only that one.
+    Revoke { claim: ClaimId, key: Key, token: Option<Token> },
+    /// Arrives at a barrier for `of` parties.
+    Arrive { claim: ClaimId, name: Name, of: u32 },
+    /// Withdraws an arrival.
+    Depart { claim: ClaimId, name: Name },
+    /// Joins a group.
+    Enter { group: Name, claim: ClaimId, label: Arc<str> },
+    /// Leaves a group.
+    Exit { group: Name, claim: ClaimId },
+    /// Sends a message to a group.
+    Say { group: Name, claim: ClaimId, payload: Payload },
+    /// Gives the state of a group to a new member.
+    Give { group: Name, to: ClaimId, by: ClaimId, parts: Payload },
+    /// A part of the table, for a new member.
     Part(Part),
-    /// What a member says at the end of a view of the locks that no table serves.
+    /// The summary of a member's lifted locks, at the end of a view.
     Summary(Summary),
-    /// I have waited long for a state from this one: someone else shall give it.
-    AskAnother { group: Name, to: Claim, instead_of: Claim },
+    /// The donor `instead_of` has not given its state for long: asks another one.
+    AskAnother { group: Name, to: ClaimId, instead_of: ClaimId },
 }
 
 impl Op {
-    /// The one lock that it is about, if it is about one.
+    /// The lock that the operation concerns, if it concerns exactly one.
     pub(crate) fn lock_key(&self) -> Option<&Key> {
         match self {
             Self::Acquire { key, .. }
@@ -137,8 +137,8 @@ impl Op {
             Self::Say { group, payload, .. } | Self::Give { group, parts: payload, .. } => {
                 group.len() + payload.0.len()
             }
-            // The last two come at the beginning and at the end of a view: they never wait to be sent.
-            Self::Thaw { .. } | Self::Part(_) | Self::Summary(_) => 0,
+            // The leader's own, or part of a view change: they never queue in large numbers.
+            Self::LeaseExpired { .. } | Self::Part(_) | Self::Summary(_) => 0,
         };
         LEAST + long
     }
@@ -146,7 +146,7 @@ impl Op {
 
 /// About how many bytes an operation takes without names, labels and messages.
 const LEAST: usize = 48;
-/// The heaviest operation that a member may ask for.
+/// The longest operation of an application.
 pub(crate) const HEAVIEST: usize = LEAST + LONGEST + MAX_MESSAGE;
 
 /// Operations that travel together.
@@ -154,7 +154,7 @@ pub(crate) const HEAVIEST: usize = LEAST + LONGEST + MAX_MESSAGE;
 #[serde(from = "Vec<Op>")]
 pub(crate) struct Batch {
     pub(crate) ops: Arc<Vec<Op>>,
-    /// Summed up once: it is asked for again and again.
+    /// Computed once, because it is read often.
     weight: usize,
 }
 
@@ -182,47 +182,47 @@ impl Serialize for Batch {
     }
 }
 
-/// A part of a table.
+/// A part of the table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Part {
     pub(crate) count: u64,
     pub(crate) locks: Vec<(Key, Lock)>,
-    pub(crate) meetings: Vec<(Name, Meeting)>,
-    pub(crate) circles: Vec<(Name, Circle)>,
+    pub(crate) barriers: Vec<(Name, BarrierState)>,
+    pub(crate) app_groups: Vec<(Name, AppGroup)>,
 }
 
-/// What became of an operation, for whomever it concerns.
+/// The outcome of an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// It has it.
-    Granted { claim: Claim, key: Key, token: Token },
-    /// It cannot have it.
-    Refused { claim: Claim, key: Key, why: Refusal },
-    /// It was taken away.
-    Taken { claim: Claim, key: Key, token: Token },
-    /// Someone else wants it: to whoever holds it.
-    Wanted { key: Key },
-    /// Holders or their order changed.
+    /// A claim was granted.
+    Granted { claim: ClaimId, key: Key, token: Token },
+    /// A request was refused.
+    Refused { claim: ClaimId, key: Key, why: Refusal },
+    /// A grant was revoked.
+    GrantRevoked { claim: ClaimId, key: Key, token: Token },
+    /// A request is queued behind the holder.
+    Contended { key: Key },
+    /// The holders or their order have changed.
     Changed { key: Key },
-    /// Someone was silent: what it held is frozen until the leader says that it must know.
-    Frozen { member: Member },
-    /// Whether there was someone to take it from.
-    Revoked { claim: Claim, held: bool },
-    /// The barrier opened for these.
-    Opened { claims: Vec<Claim> },
-    /// The barrier is one for another number.
-    Mismatch { claim: Claim, of: u32 },
-    /// The members of a group, after a change.
-    Circle { group: Name, places: Vec<Place> },
-    /// A message of a group.
-    Said { group: Name, from: Claim, payload: Payload },
-    /// This member of the group shall give its state as of now.
-    Ask { group: Name, donor: Claim, to: Claim },
-    /// The state for this one, as of when it was asked for.
-    Given { group: Name, to: Claim, payload: Payload },
+    /// Grants of an excluded member are fenced until the leader submits [`Op::LeaseExpired`].
+    Fenced { member: Member },
+    /// The answer to [`Op::Revoke`]: whether there was a grant.
+    RevokeDone { claim: ClaimId, held: bool },
+    /// The barrier opened for these claims.
+    Opened { claims: Vec<ClaimId> },
+    /// The barrier has another number of parties.
+    Mismatch { claim: ClaimId, of: u32 },
+    /// The members of a group after a change.
+    AppView { group: Name, members: Vec<AppMember> },
+    /// A message to a group.
+    AppMessage { group: Name, from: ClaimId, payload: Payload },
+    /// Asks the member `donor` for its state as of now.
+    StateRequested { group: Name, donor: ClaimId, to: ClaimId },
+    /// The state for a new member, as of when it was requested.
+    StateGiven { group: Name, to: ClaimId, payload: Payload },
 }
 
-/// Why someone cannot have it.
+/// Why a request is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
     Busy,

@@ -1,31 +1,32 @@
-//! The table in parts, for a new member: none of them is too long to be sent.
+//! Transfer of the table to a new member, in parts of bounded length.
 
-use super::{Batch, Circle, Key, Lock, Meeting, Name, Op, Part, Table};
+use super::{AppGroup, BarrierState, Batch, Key, Lock, Name, Op, Part, Table};
 
-/// How many entries go into one part, and from how many bytes on no more.
+/// The most entries of a part, and the bytes from which on a part takes no more.
 const ENTRIES: usize = 256;
 const BYTES: usize = 256 << 10;
-/// About how many bytes a holder or one who waits takes, without its label; a name, too.
+/// About how many bytes a name, a holder or a waiter takes, without its label.
 const ONE: usize = 48;
 
 impl Table {
-    /// The whole table in parts, for a new member.
+    /// The whole table in parts.
     pub(crate) fn parts(&self) -> Vec<Batch> {
         let mut locks: Vec<_> = self.locks.iter().map(|(k, l)| (k.clone(), l.clone())).collect();
         locks.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let meetings = self.meetings.iter().map(|(n, m)| (n.clone(), m.clone()));
-        let circles = self.circles.iter().map(|(n, c)| (n.clone(), c.clone()));
-        let mut meetings = chunks(meetings, of_meeting).into_iter();
-        let mut circles = chunks(circles, of_circle).into_iter();
+        let barriers = self.barriers.iter().map(|(n, m)| (n.clone(), m.clone()));
+        let app_groups = self.app_groups.iter().map(|(n, c)| (n.clone(), c.clone()));
+        let mut barriers = chunks(barriers, of_barrier).into_iter();
+        let mut app_groups = chunks(app_groups, of_app_group).into_iter();
         let count = self.tokens.count;
-        let bare = || Part { count, locks: Vec::new(), meetings: Vec::new(), circles: Vec::new() };
+        let bare =
+            || Part { count, locks: Vec::new(), barriers: Vec::new(), app_groups: Vec::new() };
         let locks = chunks(locks.into_iter(), of_lock).into_iter();
         let mut parts: Vec<Part> = locks.map(|locks| Part { locks, ..bare() }).collect();
-        // One at least, be it empty.
-        for _ in 0..meetings.len().max(circles.len()).max(1) {
-            let meetings = meetings.next().unwrap_or_default();
-            let circles = circles.next().unwrap_or_default();
-            parts.push(Part { meetings, circles, ..bare() });
+        // At least one part, even if the table is empty.
+        for _ in 0..barriers.len().max(app_groups.len()).max(1) {
+            let barriers = barriers.next().unwrap_or_default();
+            let app_groups = app_groups.next().unwrap_or_default();
+            parts.push(Part { barriers, app_groups, ..bare() });
         }
         parts.into_iter().map(|part| Batch::of(vec![Op::Part(part)])).collect()
     }
@@ -33,8 +34,8 @@ impl Table {
     pub(super) fn take_part(&mut self, part: Part) {
         self.tokens.count = part.count;
         self.locks.extend(part.locks);
-        self.meetings.extend(part.meetings);
-        self.circles.extend(part.circles);
+        self.barriers.extend(part.barriers);
+        self.app_groups.extend(part.app_groups);
     }
 }
 
@@ -62,13 +63,13 @@ fn of_lock((key, lock): &(Key, Lock)) -> usize {
     ONE + key.name.len() + holders.chain(queue).sum::<usize>()
 }
 
-fn of_meeting((name, meeting): &(Name, Meeting)) -> usize {
-    ONE + name.len() + ONE * meeting.arrived.len()
+fn of_barrier((name, barrier): &(Name, BarrierState)) -> usize {
+    ONE + name.len() + ONE * barrier.arrived.len()
 }
 
-fn of_circle((name, circle): &(Name, Circle)) -> usize {
-    let places = circle.places.iter().map(|place| 2 * ONE + place.label.len());
-    ONE + name.len() + places.sum::<usize>()
+fn of_app_group((name, app_group): &(Name, AppGroup)) -> usize {
+    let members = app_group.members.iter().map(|place| 2 * ONE + place.label.len());
+    ONE + name.len() + members.sum::<usize>()
 }
 
 #[cfg(test)]
@@ -77,23 +78,23 @@ mod tests {
     use konklave_process::ProcessId;
 
     use super::*;
-    use crate::table::{Claim, Hold, Space};
+    use crate::table::{ClaimId, LockMode, Space};
 
-    /// However long names and labels are, and however many wait or belong to something.
+    /// With the longest names and labels, and many waiters and members.
     #[test]
-    fn no_part_is_long_and_all_together_are_the_table() {
+    fn parts_are_bounded_and_rebuild_table() {
         let member = Member { id: ProcessId(1), incarnation: 1 << 30 };
-        let claim = |number| Claim { member, session: 7, number };
+        let claim = |number| ClaimId { member, session: 7, number };
         let mut old = Table::default();
         for i in 0..3000 {
             let name: Name = format!("{:0>250}", i % 100).into();
-            let (label, hold) = (name.clone(), Hold::Exclusive);
+            let (label, mode) = (name.clone(), LockMode::Exclusive);
             let key = Key { space: Space::Lock, name: name.clone() };
             let (wait, safe, priority) = (true, true, 0);
             let acquire = Op::Acquire {
                 claim: claim(i),
                 key,
-                hold,
+                mode,
                 wait,
                 safe,
                 priority,

@@ -10,10 +10,10 @@ use proptest::prelude::{
 };
 
 use super::*;
-use crate::core::{Founding, Standing};
-use crate::lifted::{Note, Party, Report, Say};
-use crate::mutex::Mutex;
-use crate::table::{Claim, Hold, Key, Op, Payload, Space, Table};
+use crate::core::{FoundingMessage, PeerStatus};
+use crate::lifted::{LockMessage, LockNote, NotedClaim, Report};
+use crate::lock_algorithm::LockAlgorithm;
+use crate::table::{ClaimId, Key, LockMode, Op, Payload, Space, Table};
 use crate::token::Token;
 
 fn view_id() -> ViewId {
@@ -28,43 +28,43 @@ fn view() -> View {
     View { id: view_id(), members: vec![member(1), member(2)], observers: vec![member(3)] }
 }
 
-fn claim() -> Claim {
-    Claim { member: member(2), session: 5, number: 129 }
+fn claim() -> ClaimId {
+    ClaimId { member: member(2), session: 5, number: 129 }
 }
 
 fn key() -> Key {
     Key { space: Space::Lock, name: "reports".into() }
 }
 
-/// One of each kind.
+/// One operation of each kind.
 fn ops() -> Vec<Op> {
     let (claim, key, name) = (claim(), key(), Arc::<str>::from("b"));
     let (label, payload) = (Arc::<str>::from("cron"), Payload([1, 2, 255].into()));
     let token = Token { generation: 1, epoch: 2, k: 3 << 20 };
     let (group, to) = (name.clone(), claim);
-    let acquire = |hold, space| Op::Acquire {
+    let acquire = |mode, space| Op::Acquire {
         claim,
         key: Key { space, ..key.clone() },
-        hold,
+        mode,
         wait: true,
         safe: false,
         priority: -1,
         label: label.clone(),
     };
     let mut table = Table::default();
-    table.apply(&acquire(Hold::Exclusive, Space::Lock), &mut Vec::new());
+    table.apply(&acquire(LockMode::Exclusive, Space::Lock), &mut Vec::new());
     table.apply(&Op::Enter { group: group.clone(), claim, label: label.clone() }, &mut Vec::new());
     table.apply(&Op::Arrive { claim, name: name.clone(), of: 2 }, &mut Vec::new());
     let mut ops = vec![
-        acquire(Hold::Exclusive, Space::Lock),
-        acquire(Hold::Shared, Space::Lock),
-        acquire(Hold::Permit { of: 4 }, Space::Semaphore),
-        acquire(Hold::Exclusive, Space::Campaign),
+        acquire(LockMode::Exclusive, Space::Lock),
+        acquire(LockMode::Shared, Space::Lock),
+        acquire(LockMode::Permit { of: 4 }, Space::Semaphore),
+        acquire(LockMode::Exclusive, Space::Campaign),
         Op::Release { claim, key: key.clone() },
         Op::Pass { key: key.clone(), from: claim, to, token },
         Op::Cancel { claim, key: key.clone() },
         Op::Deny { claim, key: key.clone() },
-        Op::Thaw { member: member(1) },
+        Op::LeaseExpired { member: member(1) },
         Op::Revoke { claim, key, token: Some(token) },
         Op::Arrive { claim, name: name.clone(), of: 3 },
         Op::Depart { claim, name },
@@ -79,7 +79,7 @@ fn ops() -> Vec<Op> {
         Report::Waiting(300),
         Report::Parked,
         Report::Safe(member(2)),
-        Report::Frozen(member(1)),
+        Report::Fenced(member(1)),
     ];
     ops.push(Op::Summary(reports.map(|report| ("reports".into(), report)).to_vec()));
     ops.extend(table.parts().iter().flat_map(|batch| batch.ops.to_vec()));
@@ -134,23 +134,23 @@ fn messages() -> Vec<Message<Batch>> {
     ]
 }
 
-/// One of each kind, and of each algorithm: what a group of two says while both want a lock.
-fn says() -> Vec<Say> {
+/// One message of each kind, and those of each algorithm while a group of two requests a lock.
+fn lock_messages() -> Vec<LockMessage> {
     let token = Some(Token { generation: 1, epoch: 2, k: 3 });
     let (session, number, label) = (5, 129, Arc::<str>::from("cron"));
-    let party = Party { session, number, safe: true, label, since: 1000 };
+    let party = NotedClaim { session, number, safe: true, label, since: 1000 };
     let holder = token.map(|token| (token, party.clone()));
-    let mut says = vec![
-        Say::Safe,
-        Say::Noted,
-        Say::Try { number },
-        Say::Used { number },
-        Say::Revoke { number, token },
-        Say::Revoked { number, held: true },
-        Say::Note(Note { holder, queue: vec![party] }),
+    let mut lock_messages = vec![
+        LockMessage::Safe,
+        LockMessage::Noted,
+        LockMessage::Try { number },
+        LockMessage::InUse { number },
+        LockMessage::Revoke { number, token },
+        LockMessage::Revoked { number, held: true },
+        LockMessage::Note(LockNote { holder, queue: vec![party] }),
     ];
     let view = View { observers: Vec::new(), ..view() };
-    for mutex in &Mutex::ALL[1..] {
+    for mutex in &LockAlgorithm::ALL[1..] {
         let group = konklave_process::Group::new(vec![ProcessId(1)]).expect("one is a group");
         let mut setup = konklave_algorithms::Setup::new(
             group,
@@ -167,33 +167,45 @@ fn says() -> Vec<Say> {
             flight.extend(sent.into_iter().map(|(to, message)| (from, to, message)));
         }
         while let Some((from, to, message)) = flight.pop_front() {
-            says.push(Say::Step { count: 7, safe: true, noted: false, message: message.clone() });
+            lock_messages.push(LockMessage::Step {
+                count: 7,
+                safe: true,
+                noted: false,
+                message: message.clone(),
+            });
             let sent = both[to.0 as usize - 1].step(to, Input::Message { from, message }).sent;
             flight.extend(sent.into_iter().map(|(next, message)| (to, next, message)));
         }
     }
-    says
+    lock_messages
 }
 
 fn frames() -> Vec<Frame> {
     let view = Some(view_id());
-    let standing = Standing { incarnation: 4, generation: 2, view, remembers: true, clear: true };
+    let peer_status = PeerStatus {
+        incarnation: 4,
+        generation: 2,
+        view,
+        has_data_dir: true,
+        earlier_grants_over: true,
+    };
     let mut frames: Vec<Frame> = messages().into_iter().map(Frame::Group).collect();
     frames.extend([
-        Frame::Ping { view: view_id(), stamp: u64::MAX, said: 300 },
+        Frame::Ping { view: view_id(), stamp: u64::MAX, lifted_sent: 300 },
         Frame::Pong { view: view_id(), stamp: 0 },
-        Frame::Standing(standing),
+        Frame::PeerStatus(peer_status),
         Frame::Found(self::view()),
         Frame::Peers(vec![(7, "10.0.0.1:7400".into())]),
     ]);
-    let inside =
-        |say| Frame::Inside(Inside { view: view_id(), number: 200, name: "reports".into(), say });
-    frames.extend(says().into_iter().map(inside));
+    let inside = |message| {
+        Frame::Lifted(LiftedFrame { view: view_id(), number: 200, name: "reports".into(), message })
+    };
+    frames.extend(lock_messages().into_iter().map(inside));
     let founding = [
-        Founding::Propose { number: 300, view: self::view() },
-        Founding::Promise { number: 300 },
-        Founding::Refuse { number: 300, to: 7 },
-        Founding::Withdraw { number: 300 },
+        FoundingMessage::Propose { number: 300, view: self::view() },
+        FoundingMessage::Promise { number: 300 },
+        FoundingMessage::Refuse { number: 300, to: 7 },
+        FoundingMessage::Withdraw { number: 300 },
     ];
     frames.extend(founding.map(Frame::Founding));
     frames
@@ -203,7 +215,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// What this release writes, the next one must read. A change here is a new [`VERSION`].
+/// Later releases of the same [`VERSION`] must read these bytes.
 #[test]
 fn the_bytes_are_those_of_this_version() {
     let hello = Hello {
@@ -251,14 +263,14 @@ fn a_length_is_checked_before_anything_is_allocated() {
         Err(WireError::TooLong(u32::MAX as usize))
     );
     assert_eq!(record_length([1, 0, 0, 0], MAX_RECORD), Ok(1));
-    // A frame that announces a list longer than all memory is no frame.
+    // A frame that announces a list longer than any memory.
     let mut bytes = Frame::Peers(Vec::new()).encode(Vec::new());
     bytes.pop();
     bytes.extend([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]);
     assert!(Frame::decode(&bytes).is_err());
 }
 
-/// A frame with some bytes changed, removed or added; or no frame at all.
+/// A frame with some bytes changed, removed or added; or random bytes.
 fn spoiled() -> impl Strategy<Value = Vec<u8>> {
     let frames: Vec<Vec<u8>> = frames().iter().map(|f| f.encode(Vec::new())).collect();
     let one = prop::sample::select(frames);
@@ -283,27 +295,27 @@ proptest! {
     fn garbage_is_refused_or_means_something_and_never_panics(bytes in spoiled()) {
         if let Ok((frame, rest)) = Frame::decode(&bytes) {
             prop_assert!(rest.len() <= bytes.len());
-            // What can be read can be written, and means the same.
+            // Whatever can be decoded survives encoding.
             let again = frame.encode(Vec::new());
             prop_assert_eq!(Frame::decode(&again).map(|(f, _)| f), Ok(frame));
         }
     }
 }
 
-/// A member that is told nonsense by another that has the key drops it, and goes on: frames that were
-/// really under way, with a few bytes changed.
+/// A member with the key may send nonsense: frames of a real run with a few bytes changed. The others must
+/// drop them and go on.
 #[test]
 fn nonsense_of_a_member_does_no_harm() {
-    tell_nonsense(Mutex::Table, 100);
-    Mutex::ALL[1..].iter().for_each(|mutex| tell_nonsense(*mutex, 30));
+    inject_spoiled_frames(LockAlgorithm::Table, 100);
+    LockAlgorithm::ALL[1..].iter().for_each(|mutex| inject_spoiled_frames(*mutex, 30));
 }
 
-fn tell_nonsense(mutex: Mutex, seeds: u64) {
+fn inject_spoiled_frames(mutex: LockAlgorithm, seeds: u64) {
     let mut rng = konklave_process::Rng::new(1);
-    let mut told = 0;
+    let mut injected = 0;
     for seed in 0..seeds {
         let timings = crate::Timings::default();
-        let cluster = crate::testing::Cluster::served_by(mutex, 3, seed, timings);
+        let cluster = crate::testing::Cluster::with_lock_algorithm(mutex, 3, seed, timings);
         let node = cluster.node(1);
         for round in 0..60 {
             if round == 20 {
@@ -320,18 +332,18 @@ fn tell_nonsense(mutex: Mutex, seeds: u64) {
                     .await;
             });
             cluster.advance(std::time::Duration::from_micros(100));
-            for (from, to, mut bytes) in cluster.under_way() {
+            for (from, to, mut bytes) in cluster.frames_in_flight() {
                 let at = rng.below(bytes.len() as u32) as usize;
                 bytes[at] = rng.below(256) as u8;
                 if let Ok((frame, _)) = Frame::decode(&bytes) {
                     cluster.inject(to, ProcessId(from as u32), frame);
-                    told += 1;
+                    injected += 1;
                 }
             }
             cluster.advance(std::time::Duration::from_millis(3));
         }
     }
-    assert!(told > 10 * seeds, "{mutex}: {told}");
+    assert!(injected > 10 * seeds, "{mutex}: {injected}");
 }
 
 #[test]

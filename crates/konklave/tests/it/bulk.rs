@@ -1,4 +1,4 @@
-//! Large messages, while some do not get them.
+//! Large messages, while some members do not receive them.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use konklave::{Group, GroupEvent, MAX_MESSAGE};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Sends so many of the largest messages, and reads until as many have come as `all` send together: the
-/// first byte of each.
+/// Sends as many of the longest messages, and reads until all members' messages have come; returns the first
+/// byte of each.
 async fn talk(cluster: &Cluster, group: &mut Group, of: u8, count: usize, all: usize) -> Vec<u8> {
     let message = vec![of; MAX_MESSAGE];
     let (mut sent, mut heard) = (0, Vec::new());
@@ -29,7 +29,7 @@ async fn talk(cluster: &Cluster, group: &mut Group, of: u8, count: usize, all: u
             match event {
                 GroupEvent::Message { bytes, .. } => {
                     assert_eq!(bytes.len(), MAX_MESSAGE);
-                    // What was said while others came in is not meant.
+                    // Skip messages that were sent while others joined.
                     if (bytes[0] == 0) == (of == 0) {
                         heard.push(bytes[0]);
                     }
@@ -43,7 +43,7 @@ async fn talk(cluster: &Cluster, group: &mut Group, of: u8, count: usize, all: u
     heard
 }
 
-/// So many nodes of the cluster in one group.
+/// The first `count` nodes of the cluster, as members of one group.
 async fn some(cluster: &Cluster, count: usize) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for i in 0..count {
@@ -60,10 +60,10 @@ async fn some(cluster: &Cluster, count: usize) -> Vec<Group> {
     groups
 }
 
-/// All others keep what one who is cut off lacks, and tell each other when the view ends. That must not
-/// become more than a connection carries: the view would never end.
+/// All other members keep what an isolated one lacks, and exchange it when the view ends. Hazard: if that
+/// became longer than a frame, the view would never end.
 #[test]
-fn a_view_ends_however_much_one_who_is_cut_off_lacks() {
+fn view_ends_although_isolated_member_lacks_many_bytes() {
     let cluster = Cluster::new(5);
     cluster.block_on(async {
         let mut groups = some(&cluster, 4).await;
@@ -81,10 +81,10 @@ fn a_view_ends_however_much_one_who_is_cut_off_lacks() {
     });
 }
 
-/// One hears who has what, another does not: what the one may forget the other keeps. It takes in no more
-/// than it can tell when the view ends.
+/// Two members disagree on what all have: one may discard what the other keeps. Each accepts no more than it
+/// can send when the view ends.
 #[test]
-fn a_view_ends_however_little_one_hears_of_another() {
+fn view_ends_although_members_disagree_on_what_all_have() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut groups = some(&cluster, 2).await;
@@ -98,9 +98,8 @@ fn a_view_ends_however_little_one_hears_of_another() {
     });
 }
 
-/// Messages that cannot leave take no more memory than a few.
 #[test]
-fn who_is_cut_off_waits_before_much_has_piled_up() {
+fn isolated_sender_waits_before_queue_grows() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let group = cluster.node(0).group("bulk").await.unwrap();
@@ -120,9 +119,9 @@ fn who_is_cut_off_waits_before_much_has_piled_up() {
     });
 }
 
-/// Who follows hears at once that another who follows has its large messages: it may send no more before.
+/// A follower learns at once that another follower has its large messages: it may send no more before.
 #[test]
-fn large_messages_do_not_wait_for_signs_of_life() {
+fn large_messages_do_not_wait_for_heartbeats() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut groups = some(&cluster, 2).await;

@@ -1,11 +1,11 @@
-//! Who gets in with which certificate.
+//! Which certificates are accepted.
 
 use konklave::{Node, Tls};
 
 use crate::refusal;
 use crate::tcp::{group, lock_around};
 
-/// Who signs certificates for a test.
+/// A test's certificate authority.
 struct Authority {
     issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
     pem: String,
@@ -24,7 +24,7 @@ impl Authority {
         self.signed("konklave", self)
     }
 
-    /// A certificate for `name`, of one who trusts `trusted`.
+    /// A certificate for `name`, of a node that trusts `trusted`.
     fn signed(&self, name: &str, trusted: &Self) -> Tls {
         let params = rcgen::CertificateParams::new(vec![name.into()]).unwrap();
         let key = rcgen::KeyPair::generate().unwrap();
@@ -34,7 +34,7 @@ impl Authority {
     }
 }
 
-/// What the stranger is told, and what a member.
+/// The reasons that the refused peer and the member report.
 async fn turned_away(authority: &Authority, stranger: Tls) -> (String, String) {
     let (nodes, addresses) = group(3, |b, _| b.tls(authority.member())).await;
     lock_around(&nodes).await;
@@ -49,25 +49,25 @@ async fn turned_away(authority: &Authority, stranger: Tls) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stranger_with_an_authority_of_its_own_is_refused() {
+async fn certificate_of_other_authority_is_refused() {
     let (authority, other) = (Authority::new(), Authority::new());
     let (told, noted) = turned_away(&authority, other.member()).await;
     assert!(told.contains("UnknownIssuer") || told.contains("BadSignature"), "{told}");
     assert!(noted.contains("TLS"), "{noted}");
 }
 
-/// It finds nothing wrong with the others, and finishes its part of the handshake before they look at it.
+/// The refused peer accepts the member's certificate, and finishes its part of the handshake first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_trusts_us_and_whom_we_do_not_trust_is_told_so() {
+async fn refused_peer_that_trusts_our_authority_learns_reason() {
     let (authority, other) = (Authority::new(), Authority::new());
     let (told, noted) = turned_away(&authority, other.signed("konklave", &authority)).await;
     assert!(told.contains("it refused us: TLS"), "{told}");
     assert!(noted.contains("UnknownIssuer") || noted.contains("BadSignature"), "{noted}");
 }
 
-/// An authority may sign for other services, too: these are no members.
+/// An authority may sign for other services, too; these are no members.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_certificate_for_another_name_is_refused_though_the_authority_is_ours() {
+async fn certificate_for_other_name_is_refused() {
     let authority = Authority::new();
     let (told, noted) = turned_away(&authority, authority.signed("other", &authority)).await;
     assert!(told.contains("it refused us: its certificate is not good for the name"), "{told}");

@@ -1,4 +1,4 @@
-//! At the resource.
+//! Fences at resources.
 
 mod postgresql;
 mod server;
@@ -14,7 +14,7 @@ fn tokens() -> (Token, Token) {
 }
 
 #[test]
-fn a_header_is_checked() {
+fn header_is_checked() {
     let (old, new) = tokens();
     let mut gate = FenceGate::default();
     assert_eq!(HEADER, "Konklave-Token");
@@ -28,19 +28,19 @@ fn a_header_is_checked() {
 }
 
 #[test]
-fn a_file_is_not_written_by_a_holder_of_the_past() {
+fn stale_token_does_not_write_file() {
     let folder = std::env::temp_dir().join(format!("konklave-fence-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let (old, new) = tokens();
     let file = FencedFile::new(folder.join("report"));
     file.write(old, b"old").unwrap().unwrap();
     file.write(old, b"old again").unwrap().unwrap();
-    // Another process has its own idea of the file.
+    // Another process opens the same file.
     let other = FencedFile::new(folder.join("report"));
     other.write(new, b"new").unwrap().unwrap();
     assert!(file.write(old, b"late").unwrap().is_err());
     assert_eq!(std::fs::read(folder.join("report")).unwrap(), b"new");
-    // A fence that was written by hand may be longer than ours.
+    // A fence written by hand may be longer than ours.
     std::fs::write(folder.join("report.fence"), format!("{new}{:>40}", "")).unwrap();
     file.write(new, b"newer").unwrap().unwrap();
     assert_eq!(std::fs::read_to_string(folder.join("report.fence")).unwrap(), new.to_hex());
@@ -49,7 +49,7 @@ fn a_file_is_not_written_by_a_holder_of_the_past() {
 }
 
 #[test]
-fn a_row_is_not_changed_by_a_holder_of_the_past() {
+fn stale_token_does_not_change_row() {
     let database = Connection::open_in_memory().unwrap();
     let create = "CREATE TABLE account
         (id INTEGER PRIMARY KEY, balance INTEGER, fence TEXT NOT NULL DEFAULT '')";
@@ -59,13 +59,15 @@ fn a_row_is_not_changed_by_a_holder_of_the_past() {
         let values = named_params! { ":balance": balance, ":token": token.to_hex(), ":id": 1 };
         database.execute(SQL, values).unwrap()
     };
-    // Real tokens: a holder that is cut off, and the one after it.
+    // Tokens of a real group: an isolated holder, and the one after it.
     let cluster = Cluster::new(3);
     cluster.block_on(async {
-        let first = cluster.node(0).lock("account").mode(Handover::Fast).acquire().await.unwrap();
+        let first =
+            cluster.node(0).lock("account").handover(Handover::Fast).acquire().await.unwrap();
         assert_eq!(write(90, first.token()), 1);
         cluster.isolate(0);
-        let second = cluster.node(1).lock("account").mode(Handover::Fast).acquire().await.unwrap();
+        let second =
+            cluster.node(1).lock("account").handover(Handover::Fast).acquire().await.unwrap();
         assert_eq!(write(80, second.token()), 1);
         assert_eq!(write(70, first.token()), 0, "it held the lock in the past");
         assert_eq!(write(60, second.token()), 1);
@@ -76,7 +78,7 @@ fn a_row_is_not_changed_by_a_holder_of_the_past() {
 }
 
 #[test]
-fn a_fenced_file_stays_private_and_a_link_stays_a_link() {
+fn fenced_file_keeps_mode_and_symbolic_link() {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = std::env::temp_dir().join(format!("konklave-private-{}", std::process::id()));
@@ -90,13 +92,13 @@ fn a_fenced_file_stays_private_and_a_link_stays_a_link() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read(&real).unwrap(), b"second");
     assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o7777, 0o600);
-    // One file has one fence, by whatever name.
+    // A file has one fence, by whatever name.
     assert!(FencedFile::new(&real).write(old, b"late").unwrap().is_err());
-    // A link to what is not there yet is a link to what will be.
+    // A link to a file that does not exist yet.
     symlink("real/later", folder.join("dangling")).unwrap();
     FencedFile::new(folder.join("dangling")).write(new, b"there").unwrap().unwrap();
     assert_eq!(fs::read(folder.join("real/later")).unwrap(), b"there");
-    // A circle of links is an error, not a wait.
+    // A cycle of links is an error.
     symlink("ring", folder.join("ring")).unwrap();
     assert!(FencedFile::new(folder.join("ring")).write(new, b"x").is_err());
     fs::remove_dir_all(&folder).unwrap();

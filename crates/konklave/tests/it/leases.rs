@@ -1,16 +1,17 @@
-//! What was promised to a holder is kept, whatever becomes of the node it got it from.
+//! Leases of holders, whatever happens to their node.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Handover, Mutex, Node, State, Timings};
+use konklave::{Handover, LockAlgorithm, Node, State, Timings};
 
 const MS: Duration = Duration::from_millis(1);
-const ALGORITHMS: [Mutex; 3] = [Mutex::Table, Mutex::NaimiTrehel, Mutex::RicartAgrawala];
+const ALGORITHMS: [LockAlgorithm; 3] =
+    [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel, LockAlgorithm::RicartAgrawala];
 
-/// How long it takes until member `i` has the lock.
+/// The time until member `i` has the lock.
 async fn time_to_get(cluster: &Cluster, i: usize) -> Duration {
     let before = cluster.now();
     drop(cluster.node(i).lock("a").acquire().await.unwrap());
@@ -18,45 +19,45 @@ async fn time_to_get(cluster: &Cluster, i: usize) -> Duration {
 }
 
 #[test]
-fn a_node_that_comes_back_says_nothing_of_who_held_before() {
-    for mutex in ALGORITHMS {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+fn restart_does_not_release_grants_of_earlier_incarnation() {
+    for algorithm in ALGORITHMS {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
             let _held = cluster.node(0).lock("a").acquire().await.unwrap();
             cluster.crash(0);
             cluster.restart(0);
             let took = time_to_get(&cluster, 1).await;
-            assert!(took > 950 * MS && took < 1500 * MS, "{mutex:?}: {took:?}");
+            assert!(took > 950 * MS && took < 1500 * MS, "{algorithm:?}: {took:?}");
         });
     }
 }
 
 #[test]
-fn after_a_restart_of_all_what_was_granted_before_must_be_over() {
-    for mutex in ALGORITHMS {
+fn total_restart_waits_for_earlier_grants() {
+    for algorithm in ALGORITHMS {
         for (n, outlived) in [(3, true), (3, false), (1, true), (1, false)] {
             let cluster = if outlived {
-                Cluster::outlived(mutex, n)
+                Cluster::with_outliving_holders(algorithm, n)
             } else {
-                Cluster::served_by(mutex, n, 0, Timings::default())
+                Cluster::with_lock_algorithm(algorithm, n, 0, Timings::default())
             };
             cluster.block_on(async {
                 let _held = cluster.node(0).lock("a").acquire().await.unwrap();
                 (0..n).for_each(|i| cluster.crash(i));
                 (0..n).for_each(|i| cluster.restart(i));
                 let took = time_to_get(&cluster, n - 1).await;
-                assert_eq!(took > 950 * MS, outlived, "{mutex:?}, {n}: {took:?}");
-                assert!(took < 1500 * MS, "{mutex:?}, {n}: {took:?}");
+                assert_eq!(took > 950 * MS, outlived, "{algorithm:?}, {n}: {took:?}");
+                assert!(took < 1500 * MS, "{algorithm:?}, {n}: {took:?}");
             });
         }
     }
 }
 
 #[test]
-fn what_an_operator_takes_goes_to_the_next_when_its_holder_has_let_it_go() {
-    for mutex in ALGORITHMS {
+fn revoked_lock_is_granted_after_holder_released_it() {
+    for algorithm in ALGORITHMS {
         for lets_go in [true, false] {
-            let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
             cluster.block_on(async {
                 let held = cluster.node(0).lock("a").acquire().await.unwrap();
                 let token = held.token();
@@ -67,26 +68,28 @@ fn what_an_operator_takes_goes_to_the_next_when_its_holder_has_let_it_go() {
                 held.lost().await;
                 assert_eq!(held.state(), State::Lost);
                 cluster.sleep(300 * MS).await;
-                assert_eq!(got.get(), None, "{mutex:?}: its holder may still be at it");
+                assert_eq!(got.get(), None, "{algorithm:?}: its holder may still be at it");
                 if lets_go {
                     drop(held);
                     cluster.sleep(20 * MS).await;
-                    assert!(got.get().is_some_and(|next| next > token), "{mutex:?}");
+                    assert!(got.get().is_some_and(|next| next > token), "{algorithm:?}");
                 } else {
                     cluster.sleep(800 * MS).await;
-                    assert!(got.get().is_some_and(|next| next > token), "{mutex:?}");
+                    assert!(got.get().is_some_and(|next| next > token), "{algorithm:?}");
                 }
             });
         }
     }
 }
 
-/// However often it is told.
 #[test]
-fn who_has_a_lock_taken_twice_has_as_long_to_let_it_go() {
-    for (mutex, slots) in [(Mutex::Table, false), (Mutex::Table, true), (Mutex::NaimiTrehel, false)]
-    {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+fn second_revocation_does_not_shorten_holders_time() {
+    for (algorithm, slots) in [
+        (LockAlgorithm::Table, false),
+        (LockAlgorithm::Table, true),
+        (LockAlgorithm::NaimiTrehel, false),
+    ] {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         let ask = |i| match slots {
             true => cluster.node(i).semaphore("a", 1),
             false => cluster.node(i).lock("a"),
@@ -102,9 +105,9 @@ fn who_has_a_lock_taken_twice_has_as_long_to_let_it_go() {
             }
             assert_eq!(held.state(), State::Lost);
             let next = ask(2).timeout(100 * MS).acquire().await;
-            assert!(next.is_err(), "{mutex}, {slots}: its holder may still be at it");
+            assert!(next.is_err(), "{algorithm}, {slots}: its holder may still be at it");
             drop(held);
-            assert!(ask(2).timeout(100 * MS).acquire().await.is_ok(), "{mutex}, {slots}");
+            assert!(ask(2).timeout(100 * MS).acquire().await.is_ok(), "{algorithm}, {slots}");
         });
     }
 }
@@ -116,7 +119,7 @@ async fn wait_for(node: Node, got: Rc<Cell<Option<konklave::Token>>>) {
 }
 
 #[test]
-fn a_kept_lock_that_is_taken_is_free_at_once() {
+fn revoked_idle_lock_is_free_at_once() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         drop(cluster.node(0).lock("a").acquire().await.unwrap());
@@ -127,7 +130,7 @@ fn a_kept_lock_that_is_taken_is_free_at_once() {
 }
 
 #[test]
-fn views_that_change_faster_than_the_lease_do_not_keep_a_lock_frozen() {
+fn frequent_view_changes_do_not_extend_fence() {
     let cluster = Cluster::new(5);
     cluster.block_on(async {
         let _held = cluster.node(4).lock("a").acquire().await.unwrap();
@@ -144,15 +147,15 @@ fn views_that_change_faster_than_the_lease_do_not_keep_a_lock_frozen() {
     });
 }
 
-/// Of two who wait for each other's turn at one node, the first has it fast and the second safely: the group
-/// has to know of the second before it is promised anything.
+/// Two local requests wait for each other's release: the first with `Handover::Fast`, the second lease-safe.
+/// The group must know of the second before its grant.
 #[test]
-fn who_wants_it_safely_after_one_who_had_it_fast_is_promised_nothing_the_group_does_not_know() {
-    for mutex in [Mutex::Table, Mutex::NaimiTrehel] {
-        let cluster = Rc::new(Cluster::served_by(mutex, 3, 0, Timings::default()));
+fn lease_safe_request_after_fast_one_goes_through_group() {
+    for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
+        let cluster = Rc::new(Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default()));
         cluster.block_on(async {
             let node = cluster.node(1);
-            let fast = node.lock("a").mode(Handover::Fast).acquire().await.unwrap();
+            let fast = node.lock("a").handover(Handover::Fast).acquire().await.unwrap();
             let got = Rc::new(RefCell::new(None));
             let waits = (node.clone(), got.clone());
             cluster.spawn(async move {
@@ -163,22 +166,25 @@ fn who_wants_it_safely_after_one_who_had_it_fast_is_promised_nothing_the_group_d
             fast.release().await.unwrap();
             let next = cluster.node(0).lock("a").acquire().await.unwrap();
             let held = got.borrow().as_ref().map(|guard| guard.state());
-            assert!(held.is_none_or(|state| state == State::Lost), "{mutex}: two at once");
+            assert!(held.is_none_or(|state| state == State::Lost), "{algorithm}: two at once");
             next.release().await.unwrap();
             cluster.heal();
             cluster.sleep(MS * 5000).await;
-            assert!(got.take().is_some(), "{mutex}: it is served when it is back, if not before");
-            assert!(node.lock("a").timeout(MS * 100).acquire().await.is_ok(), "{mutex}");
+            assert!(
+                got.take().is_some(),
+                "{algorithm}: it is served when it is back, if not before"
+            );
+            assert!(node.lock("a").timeout(MS * 100).acquire().await.is_ok(), "{algorithm}");
         });
     }
 }
 
-/// A life that leaves in order says nothing of what an earlier one held: the command of that one may still run.
+/// A restarted process leaves in order, while a holder of its earlier incarnation may still act.
 #[test]
-fn a_later_life_that_leaves_keeps_the_promise_of_an_earlier_one() {
-    for mutex in ALGORITHMS {
-        let plain = Cluster::served_by(mutex, 3, 0, Timings::default());
-        for cluster in [plain, Cluster::outlived(mutex, 3)] {
+fn leave_does_not_release_grants_of_earlier_incarnation() {
+    for algorithm in ALGORITHMS {
+        let plain = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+        for cluster in [plain, Cluster::with_outliving_holders(algorithm, 3)] {
             cluster.block_on(async {
                 let _held = cluster.node(0).lock("a").acquire().await.unwrap();
                 cluster.crash(0);
@@ -188,20 +194,20 @@ fn a_later_life_that_leaves_keeps_the_promise_of_an_earlier_one() {
                 cluster.node(0).leave().await.unwrap();
                 drop(cluster.node(1).lock("a").acquire().await.unwrap());
                 let took = cluster.now() - crashed;
-                assert!(took > 950 * MS && took < 2500 * MS, "{mutex:?}: {took:?}");
+                assert!(took > 950 * MS && took < 2500 * MS, "{algorithm:?}: {took:?}");
             });
         }
     }
 }
 
-/// Who has a lock fast passes it on at its node while an operator takes it away.
+/// A fast holder passes the lock to another local session while an operator revokes it.
 #[test]
-fn what_is_passed_on_while_it_is_taken_away_has_one_holder() {
-    for mutex in [Mutex::Table, Mutex::NaimiTrehel] {
+fn lock_passed_on_during_revocation_has_one_holder() {
+    for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
         for wait in 0..8 {
-            let cluster = Cluster::served_by(mutex, 3, wait, Timings::default());
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, wait, Timings::default());
             cluster.block_on(async {
-                let fast = |i: usize| cluster.node(i).lock("a").mode(Handover::Fast);
+                let fast = |i: usize| cluster.node(i).lock("a").handover(Handover::Fast);
                 let first = fast(1).acquire().await.unwrap();
                 let second = Rc::new(RefCell::new(None));
                 let (request, slot) = (fast(1), second.clone());
@@ -217,7 +223,7 @@ fn what_is_passed_on_while_it_is_taken_away_has_one_holder() {
                 let second = second.borrow();
                 let holders = [second.as_ref(), third.as_ref().ok(), fourth.as_ref().ok()];
                 let holders = holders.into_iter().flatten().filter(|guard| has(guard)).count();
-                assert_eq!(holders, 1, "{mutex}, {wait}");
+                assert_eq!(holders, 1, "{algorithm}, {wait}");
             });
         }
     }

@@ -1,34 +1,34 @@
-//! Locks that a classic algorithm serves, in a group in memory.
+//! Lifted locks, in a group in memory.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Error, Event, Handover, Mutex, State, Timings, Token, WhyState};
+use konklave::{Error, Event, Handover, LockAlgorithm, State, Timings, Token, WhyState};
 
 const MS: Duration = Duration::from_millis(1);
 
-fn cluster(mutex: Mutex, n: usize) -> Cluster {
-    Cluster::served_by(mutex, n, 0, Timings::default())
+fn cluster(algorithm: LockAlgorithm, n: usize) -> Cluster {
+    Cluster::with_lock_algorithm(algorithm, n, 0, Timings::default())
 }
 
-fn lifted() -> impl Iterator<Item = Mutex> {
-    Mutex::ALL.into_iter().filter(|m| *m != Mutex::Table)
+fn lifted() -> impl Iterator<Item = LockAlgorithm> {
+    LockAlgorithm::ALL.into_iter().filter(|m| *m != LockAlgorithm::Table)
 }
 
 #[test]
 fn every_algorithm_serves_groups_of_every_size_with_growing_tokens() {
-    for mutex in lifted() {
+    for algorithm in lifted() {
         for n in [1, 2, 3, 4, 7] {
-            let cluster = cluster(mutex, n);
+            let cluster = cluster(algorithm, n);
             cluster.block_on(async {
                 let mut last = Token::default();
                 for round in 0..4 * n {
                     let node = cluster.node(round * 5 % n);
                     let guard = node.lock("a").acquire().await.unwrap();
                     assert_eq!(guard.state(), State::Held);
-                    assert!(guard.token() > last, "{mutex} {n}");
+                    assert!(guard.token() > last, "{algorithm} {n}");
                     last = guard.token();
                     guard.release().await.unwrap();
                 }
@@ -38,9 +38,11 @@ fn every_algorithm_serves_groups_of_every_size_with_growing_tokens() {
 }
 
 #[test]
-fn where_the_token_is_a_lock_costs_no_message() {
-    for mutex in [Mutex::NaimiTrehel, Mutex::SuzukiKasami, Mutex::Raymond] {
-        let cluster = cluster(mutex, 3);
+fn lock_costs_no_message_where_token_is() {
+    for algorithm in
+        [LockAlgorithm::NaimiTrehel, LockAlgorithm::SuzukiKasami, LockAlgorithm::Raymond]
+    {
+        let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
             let node = cluster.node(1);
             drop(node.lock("a").acquire().await.unwrap());
@@ -48,16 +50,16 @@ fn where_the_token_is_a_lock_costs_no_message() {
             for _ in 0..100 {
                 drop(node.lock("a").acquire().await.unwrap());
             }
-            assert_eq!((cluster.now(), cluster.sent()), before, "{mutex}");
+            assert_eq!((cluster.now(), cluster.sent()), before, "{algorithm}");
         });
     }
 }
 
-/// Everyone has had to do with the lock, all wait, and it goes around.
+/// All nodes have used the lock and wait for it; it goes around.
 #[test]
-fn a_contended_hand_over_costs_one_message() {
-    for mutex in [Mutex::NaimiTrehel, Mutex::SuzukiKasami] {
-        let cluster = Rc::new(cluster(mutex, 3));
+fn contended_handover_costs_one_message() {
+    for algorithm in [LockAlgorithm::NaimiTrehel, LockAlgorithm::SuzukiKasami] {
+        let cluster = Rc::new(cluster(algorithm, 3));
         cluster.block_on(async {
             for i in 0..3 {
                 drop(cluster.node(i).lock("a").acquire().await.unwrap());
@@ -69,21 +71,21 @@ fn a_contended_hand_over_costs_one_message() {
                     let guard = node.lock("a").acquire().await.unwrap();
                     guard.release().await.unwrap();
                 });
-                // Between two signs of life, so that nothing else is sent.
+                // Between two heartbeats, so that no other frames are sent.
                 cluster.sleep(MS).await;
             }
             let before = cluster.sent();
             held.release().await.unwrap();
             cluster.sleep(2 * MS).await;
-            assert_eq!(cluster.sent() - before, 2, "{mutex}: from 0 to 1 to 2");
+            assert_eq!(cluster.sent() - before, 2, "{algorithm}: from 0 to 1 to 2");
         });
     }
 }
 
 #[test]
-fn those_who_wait_at_one_node_do_not_starve_the_others() {
-    for mutex in lifted() {
-        let cluster = Rc::new(cluster(mutex, 3));
+fn local_waiters_do_not_starve_other_nodes() {
+    for algorithm in lifted() {
+        let cluster = Rc::new(cluster(algorithm, 3));
         let counts = Rc::new(RefCell::new([0_u32; 8]));
         let end = cluster.now() + 500 * MS;
         for client in 0..8 {
@@ -101,33 +103,33 @@ fn those_who_wait_at_one_node_do_not_starve_the_others() {
         cluster.advance(600 * MS);
         let counts = counts.borrow();
         let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
-        assert!(*least > 20 && least * 10 >= most * 8, "{mutex}: {counts:?}");
+        assert!(*least > 20 && least * 10 >= most * 8, "{algorithm}: {counts:?}");
     }
 }
 
 #[test]
-fn who_does_not_wait_learns_at_once_that_it_is_taken() {
-    for mutex in lifted() {
-        let cluster = cluster(mutex, 3);
+fn try_acquire_is_refused_at_once() {
+    for algorithm in lifted() {
+        let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
             let (a, b) = (cluster.node(0), cluster.node(1));
             let held = a.lock("a").try_acquire().await.unwrap();
             let before = cluster.now();
-            assert!(matches!(b.lock("a").try_acquire().await, Err(Error::Busy(_))), "{mutex}");
-            assert!(matches!(a.lock("a").try_acquire().await, Err(Error::Busy(_))), "{mutex}");
-            assert!(cluster.now() - before < 2 * MS, "{mutex}");
+            assert!(matches!(b.lock("a").try_acquire().await, Err(Error::Busy(_))), "{algorithm}");
+            assert!(matches!(a.lock("a").try_acquire().await, Err(Error::Busy(_))), "{algorithm}");
+            assert!(cluster.now() - before < 2 * MS, "{algorithm}");
             let token = held.token();
             held.release().await.unwrap();
             let next = b.lock("a").timeout(5 * MS).try_acquire().await.unwrap();
-            assert!(next.token() > token, "{mutex}");
+            assert!(next.token() > token, "{algorithm}");
         });
     }
 }
 
 #[test]
-fn a_timeout_or_a_dropped_wish_leaves_nothing_behind() {
-    for mutex in lifted() {
-        let cluster = cluster(mutex, 3);
+fn timeout_or_dropped_request_leaves_nothing_behind() {
+    for algorithm in lifted() {
+        let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
             let held = cluster.node(0).lock("a").acquire().await.unwrap();
             let late = cluster.node(1).lock("a").timeout(50 * MS).acquire().await;
@@ -142,22 +144,22 @@ fn a_timeout_or_a_dropped_wish_leaves_nothing_behind() {
             assert_eq!(lock.queue, []);
             held.release().await.unwrap();
             let served = cluster.node(0).lock("a").timeout(5 * MS).acquire().await;
-            assert!(served.is_ok(), "{mutex}");
+            assert!(served.is_ok(), "{algorithm}");
         });
     }
 }
 
-/// The member dies that holds, at every step of an acquisition by another.
+/// The holder crashes at every step of another node's request.
 #[test]
-fn a_crash_at_any_moment_leaves_one_holder_and_serves_the_others() {
-    for mutex in lifted() {
+fn crash_at_any_moment_leaves_one_holder_and_serves_others() {
+    for algorithm in lifted() {
         for (victim, micros) in (0..3).flat_map(|v| (0..12).map(move |m| (v, m * 60))) {
-            let cluster = Rc::new(cluster(mutex, 3));
+            let cluster = Rc::new(cluster(algorithm, 3));
             let tokens = Rc::new(RefCell::new(Vec::new()));
             for i in 0..3 {
                 let (node, tokens, time) = (cluster.node(i), tokens.clone(), cluster.sleep(MS / 5));
                 cluster.spawn(async move {
-                    if let Ok(guard) = node.lock("a").mode(Handover::Fast).acquire().await {
+                    if let Ok(guard) = node.lock("a").handover(Handover::Fast).acquire().await {
                         tokens.borrow_mut().push(guard.token());
                         time.await;
                         drop(guard);
@@ -167,7 +169,7 @@ fn a_crash_at_any_moment_leaves_one_holder_and_serves_the_others() {
             cluster.advance(Duration::from_micros(micros));
             cluster.crash(victim);
             cluster.advance(200 * MS);
-            let what = format!("{mutex}: n{victim} dies after {micros} µs");
+            let what = format!("{algorithm}: n{victim} dies after {micros} µs");
             cluster.block_on(async {
                 for i in (0..3).filter(|i| *i != victim) {
                     let node = cluster.node(i);
@@ -184,39 +186,39 @@ fn a_crash_at_any_moment_leaves_one_holder_and_serves_the_others() {
 }
 
 #[test]
-fn the_mode_of_the_holder_decides_when_the_next_gets_it() {
+fn handover_of_holder_decides_when_next_is_served() {
     for (mode, least, most) in [(Handover::Fast, 0, 100), (Handover::LeaseSafe, 1000, 1200)] {
-        for mutex in lifted() {
-            let cluster = cluster(mutex, 3);
+        for algorithm in lifted() {
+            let cluster = cluster(algorithm, 3);
             cluster.block_on(async {
-                let held = cluster.node(0).lock("a").mode(mode).acquire().await.unwrap();
+                let held = cluster.node(0).lock("a").handover(mode).acquire().await.unwrap();
                 let token = held.token();
-                // Something that the dead one never touched is free at once in any mode.
+                // A lock that the crashed node never used is free at once.
                 cluster.crash(0);
                 let start = cluster.now();
                 let other = cluster.node(2).lock("b").timeout(100 * MS).acquire().await;
-                assert!(other.is_ok(), "{mutex} {mode:?}");
+                assert!(other.is_ok(), "{algorithm} {mode:?}");
                 let next = cluster.node(1).lock("a").acquire().await.unwrap();
                 let took = cluster.now() - start;
-                assert!(took >= least * MS && took <= most * MS, "{mutex} {mode:?}: {took:?}");
+                assert!(took >= least * MS && took <= most * MS, "{algorithm} {mode:?}: {took:?}");
                 assert!(next.token() > token);
             });
         }
     }
 }
 
-/// Isolated, not dead: it believes for as long as it may, and nobody else does meanwhile.
+/// An isolated holder keeps the lock for its lease, and nobody else gets it meanwhile.
 #[test]
-fn an_isolated_holder_knows_before_the_next_is_granted() {
-    for mutex in lifted() {
-        let cluster = cluster(mutex, 3);
+fn isolated_holder_loses_grant_before_next_is_granted() {
+    for algorithm in lifted() {
+        let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
             let held = cluster.node(0).lock("a").acquire().await.unwrap();
             cluster.isolate(0);
             let next = cluster.node(1).lock("a").acquire().await.unwrap();
-            assert_eq!(held.state(), State::Lost, "{mutex}");
+            assert_eq!(held.state(), State::Lost, "{algorithm}");
             assert!(next.token() > held.token());
-            // Alone it gets nothing.
+            // Without a majority, nothing is granted.
             let alone = cluster.node(0).lock("b").timeout(3000 * MS).acquire().await;
             assert!(matches!(alone, Err(Error::TimedOut(_))), "{alone:?}");
             drop(next);
@@ -228,9 +230,9 @@ fn an_isolated_holder_knows_before_the_next_is_granted() {
 }
 
 #[test]
-fn a_holder_goes_on_while_all_others_are_replaced() {
-    for mutex in lifted() {
-        let cluster = cluster(mutex, 3);
+fn holder_keeps_grant_while_all_others_are_replaced() {
+    for algorithm in lifted() {
+        let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
             let held = cluster.node(0).lock("a").acquire().await.unwrap();
             for i in [1, 2, 1, 2, 1] {
@@ -240,9 +242,9 @@ fn a_holder_goes_on_while_all_others_are_replaced() {
                 cluster.sleep(700 * MS).await;
                 assert!(cluster.node(i).status().member);
                 let busy = cluster.node(i).lock("a").try_acquire().await;
-                assert!(matches!(busy, Err(Error::Busy(_))), "{mutex}");
+                assert!(matches!(busy, Err(Error::Busy(_))), "{algorithm}");
             }
-            assert_eq!(held.state(), State::Held, "{mutex}");
+            assert_eq!(held.state(), State::Held, "{algorithm}");
             let token = held.token();
             held.release().await.unwrap();
             let next = cluster.node(2).lock("a").timeout(100 * MS).acquire().await.unwrap();
@@ -252,8 +254,8 @@ fn a_holder_goes_on_while_all_others_are_replaced() {
 }
 
 #[test]
-fn who_leaves_in_order_delays_nobody() {
-    let cluster = cluster(Mutex::NaimiTrehel, 3);
+fn leave_in_order_delays_no_request() {
+    let cluster = cluster(LockAlgorithm::NaimiTrehel, 3);
     cluster.block_on(async {
         let held = cluster.node(0).lock("a").acquire().await.unwrap();
         let (start, leaver) = (cluster.now(), cluster.node(0));
@@ -266,8 +268,8 @@ fn who_leaves_in_order_delays_nobody() {
 }
 
 #[test]
-fn a_total_restart_begins_above_all_earlier_tokens() {
-    let cluster = cluster(Mutex::SuzukiKasami, 3);
+fn tokens_after_total_restart_are_higher() {
+    let cluster = cluster(LockAlgorithm::SuzukiKasami, 3);
     cluster.block_on(async {
         let token = cluster.node(2).lock("a").acquire().await.unwrap().token();
         (0..3).for_each(|i| cluster.crash(i));
@@ -278,9 +280,9 @@ fn a_total_restart_begins_above_all_earlier_tokens() {
 }
 
 #[test]
-fn everyone_sees_who_holds_and_who_waits() {
-    for mutex in lifted() {
-        let cluster = cluster(mutex, 3);
+fn all_nodes_show_holders_and_waiters() {
+    for algorithm in lifted() {
+        let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
             let held = cluster.node(0).lock("a").label("cron").acquire().await.unwrap();
             let wish = cluster.node(1).lock("a").label("backup");
@@ -316,11 +318,10 @@ fn everyone_sees_who_holds_and_who_waits() {
     }
 }
 
-/// Of a lock that an algorithm serves, others learn with the next sign of life; that a view has changed
-/// does not mean that it was free.
+/// Other nodes learn of holders with heartbeats. A view change alone must not be reported as a release.
 #[test]
-fn who_looks_on_elsewhere_is_told_who_holds_it_and_when_it_is_free() {
-    let cluster = cluster(Mutex::SuzukiKasami, 4);
+fn events_at_other_nodes_report_holder_and_release() {
+    let cluster = cluster(LockAlgorithm::SuzukiKasami, 4);
     cluster.block_on(async {
         let seen: Rc<RefCell<Vec<String>>> = Rc::default();
         let (mut events, told) = (cluster.node(2).events(), seen.clone());
@@ -347,7 +348,7 @@ fn who_looks_on_elsewhere_is_told_who_holds_it_and_when_it_is_free() {
         drop(held);
         cluster.sleep(150 * MS).await;
         assert_eq!(seen.borrow()[1..], ["0 freed a"]);
-        // Who is gone holds nothing any more, when its lease is over.
+        // An excluded holder is shown until its lease has expired.
         let lost = cluster.node(1).lock("b").acquire().await.unwrap();
         cluster.sleep(150 * MS).await;
         cluster.crash(1);
@@ -358,8 +359,8 @@ fn who_looks_on_elsewhere_is_told_who_holds_it_and_when_it_is_free() {
 }
 
 #[test]
-fn a_silent_holder_is_shown_as_frozen_until_it_must_know() {
-    let cluster = cluster(Mutex::NaimiTrehel, 3);
+fn silent_holder_is_shown_as_frozen_until_lease_expires() {
+    let cluster = cluster(LockAlgorithm::NaimiTrehel, 3);
     cluster.block_on(async {
         let held = cluster.node(0).lock("a").acquire().await.unwrap();
         cluster.sleep(150 * MS).await;
@@ -378,8 +379,8 @@ fn a_silent_holder_is_shown_as_frozen_until_it_must_know() {
 }
 
 #[test]
-fn two_who_wait_for_each_other_are_seen() {
-    let cluster = cluster(Mutex::NaimiTrehel, 3);
+fn deadlock_of_two_is_shown() {
+    let cluster = cluster(LockAlgorithm::NaimiTrehel, 3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
         let (_one, _two) =
@@ -395,16 +396,16 @@ fn two_who_wait_for_each_other_are_seen() {
 }
 
 #[test]
-fn an_operator_takes_a_lock_away_wherever_it_is() {
-    for mutex in lifted() {
-        let cluster = cluster(mutex, 3);
+fn operator_revokes_lock_at_any_node() {
+    for algorithm in lifted() {
+        let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
             let held = cluster.node(0).lock("a").acquire().await.unwrap();
             let wrong = Token { k: held.token().k + 1, ..held.token() };
             let missing = cluster.node(1).revoke("a", Some(wrong)).await;
             assert!(matches!(missing, Err(Error::NotHeld(_))), "{missing:?}");
             cluster.node(1).revoke("a", Some(held.token())).await.unwrap();
-            assert_eq!(held.state(), State::Lost, "{mutex}");
+            assert_eq!(held.state(), State::Lost, "{algorithm}");
             drop(held);
             let next = cluster.node(2).lock("a").timeout(5 * MS).acquire().await.unwrap();
             cluster.node(2).revoke("a", None).await.unwrap();
@@ -417,8 +418,8 @@ fn an_operator_takes_a_lock_away_wherever_it_is() {
 }
 
 #[test]
-fn what_the_algorithm_cannot_serve_is_refused_or_stays_on_the_table() {
-    let cluster = cluster(Mutex::NaimiTrehel, 3);
+fn unsupported_modes_are_refused_and_other_kinds_use_table() {
+    let cluster = cluster(LockAlgorithm::NaimiTrehel, 3);
     cluster.block_on(async {
         let node = cluster.node(0);
         let refused = node.lock("a").shared().acquire().await.unwrap_err();
@@ -431,11 +432,11 @@ fn what_the_algorithm_cannot_serve_is_refused_or_stays_on_the_table() {
     });
 }
 
-/// A cut that is too short for anyone to be suspected loses messages of the algorithm all the same.
+/// A cut too short for a suspicion still loses frames of the algorithm.
 #[test]
-fn what_a_short_cut_loses_is_found_and_repaired() {
-    for mutex in lifted() {
-        let cluster = cluster(mutex, 3);
+fn frames_lost_by_short_cut_are_noticed_and_repaired() {
+    for algorithm in lifted() {
+        let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
             for i in 0..3 {
                 drop(cluster.node(i).lock("a").acquire().await.unwrap());
@@ -451,14 +452,14 @@ fn what_a_short_cut_loses_is_found_and_repaired() {
             cluster.isolate(0);
             cluster.heal();
             cluster.sleep(300 * MS).await;
-            assert!(done.get(), "{mutex}");
+            assert!(done.get(), "{algorithm}");
         });
     }
 }
 
 #[test]
-fn ten_thousand_names() {
-    let cluster = cluster(Mutex::NaimiTrehel, 3);
+fn ten_thousand_names_are_served() {
+    let cluster = cluster(LockAlgorithm::NaimiTrehel, 3);
     cluster.block_on(async {
         let node = cluster.node(0);
         let mut guards = Vec::new();

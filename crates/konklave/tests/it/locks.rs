@@ -1,4 +1,4 @@
-//! Locks in a group in memory.
+//! Locks, in a group in memory.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,9 +36,9 @@ fn one_member_alone_is_a_group() {
     });
 }
 
-/// The others know whom it was granted to; the node that keeps it knows who has it now.
+/// All members know the granted node; only that node knows which session uses a cached lock.
 #[test]
-fn who_has_a_kept_lock_again_is_told_where_it_is() {
+fn session_using_cached_lock_is_shown_at_its_node() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let node = cluster.node(0);
@@ -55,7 +55,7 @@ fn who_has_a_kept_lock_again_is_told_where_it_is() {
 }
 
 #[test]
-fn a_kept_lock_is_taken_again_without_a_message_and_asked_back() {
+fn cached_lock_is_granted_without_message_until_requested_elsewhere() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
@@ -79,16 +79,16 @@ fn a_kept_lock_is_taken_again_without_a_message_and_asked_back() {
 }
 
 #[test]
-fn a_timeout_leaves_nothing_behind() {
+fn timeout_leaves_nothing_behind() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let held = cluster.node(0).lock("a").acquire().await.unwrap();
         let late = cluster.node(1).lock("a").timeout(50 * MS).acquire().await;
         assert!(matches!(late, Err(Error::TimedOut(_))), "{late:?}");
-        // The third hears of it with the next sign of life.
+        // The third member learns of it with the next heartbeat.
         cluster.sleep(200 * MS).await;
         assert_eq!(cluster.node(2).status().locks[0].queue, []);
-        // A future that is dropped wants nothing more, either.
+        // Dropping the future withdraws the request, too.
         {
             let node = cluster.node(2);
             let mut waiting = std::pin::pin!(node.lock("a").acquire());
@@ -107,7 +107,7 @@ fn a_timeout_leaves_nothing_behind() {
 }
 
 #[test]
-fn shared_holders_are_together_and_whoever_wants_it_alone_is_not_passed_over() {
+fn shared_holders_do_not_overtake_exclusive_request() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let a = cluster.node(0).lock("a").shared().acquire().await.unwrap();
@@ -125,14 +125,14 @@ fn shared_holders_are_together_and_whoever_wants_it_alone_is_not_passed_over() {
 }
 
 #[test]
-fn a_crash_gives_fast_locks_at_once_and_safe_ones_after_the_lease() {
+fn crash_frees_fast_locks_at_once_and_lease_safe_ones_after_lease() {
     for (mode, least, most) in [(Handover::Fast, 0, 60), (Handover::LeaseSafe, 900, 1200)] {
         let cluster = Cluster::new(3);
         cluster.block_on(async {
-            let held = cluster.node(0).lock("a").mode(mode).acquire().await.unwrap();
+            let held = cluster.node(0).lock("a").handover(mode).acquire().await.unwrap();
             let before = cluster.now();
             cluster.crash(0);
-            let next = cluster.node(1).lock("a").mode(mode).acquire().await.unwrap();
+            let next = cluster.node(1).lock("a").handover(mode).acquire().await.unwrap();
             assert!(next.token() > held.token());
             let took = cluster.now() - before;
             assert!(took >= least * MS && took <= most * MS, "{mode:?} {took:?}");
@@ -141,7 +141,7 @@ fn a_crash_gives_fast_locks_at_once_and_safe_ones_after_the_lease() {
 }
 
 #[test]
-fn a_minority_loses_what_it_holds_in_time_grants_nothing_and_comes_back() {
+fn minority_loses_grants_in_time_and_rejoins() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let held = cluster.node(0).lock("a").acquire().await.unwrap();
@@ -163,7 +163,7 @@ fn a_minority_loses_what_it_holds_in_time_grants_nothing_and_comes_back() {
 }
 
 #[test]
-fn everyone_restarts_and_tokens_go_on_growing() {
+fn tokens_grow_across_total_restart() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let before = cluster.node(0).lock("a").acquire().await.unwrap().token();
@@ -178,14 +178,14 @@ fn everyone_restarts_and_tokens_go_on_growing() {
     });
 }
 
-/// The leader, who asks for a lock, and who has nothing to do with it.
+/// The leader, a follower that requests a lock, and an uninvolved member.
 fn cast(cluster: &Cluster) -> (usize, usize, usize) {
     let leader = cluster.node(0).status().leader.expect("there is a view") as usize;
     (leader, (leader + 1) % 3, (leader + 2) % 3)
 }
 
 #[test]
-fn of_a_lock_that_was_free_the_third_hears_with_the_next_sign_of_life() {
+fn uninvolved_member_learns_of_grant_with_next_heartbeat() {
     let cluster = Cluster::new(3);
     let (_, asker, third) = cast(&cluster);
     cluster.block_on(async {
@@ -193,7 +193,7 @@ fn of_a_lock_that_was_free_the_third_hears_with_the_next_sign_of_life() {
         assert_eq!(cluster.node(third).status().locks, [], "nobody waits for it to know");
         cluster.sleep(300 * MS).await;
         assert_eq!(cluster.node(third).status().locks.len(), 1);
-        // Who asks for it knows it first: what was put aside goes along.
+        // The requesting member learns of it at once: batched frames travel along.
         let late = cluster.node(third).lock("free").timeout(10 * MS).acquire().await;
         assert!(matches!(late, Err(Error::TimedOut(_))), "{late:?}");
         drop(held);
@@ -201,16 +201,16 @@ fn of_a_lock_that_was_free_the_third_hears_with_the_next_sign_of_life() {
 }
 
 #[test]
-fn what_only_the_leader_and_the_holder_know_outlives_the_leader() {
+fn grant_known_to_leader_and_holder_survives_leader() {
     for seed in 0..100 {
         let cluster = Cluster::seeded(3, seed);
         let (leader, asker, third) = cast(&cluster);
         cluster.block_on(async {
-            let held = cluster.node(asker).lock("free").mode(Handover::Fast).acquire().await;
+            let held = cluster.node(asker).lock("free").handover(Handover::Fast).acquire().await;
             let held = held.unwrap();
             assert_eq!(cluster.node(third).status().locks, []);
             cluster.crash(leader);
-            let next = cluster.node(third).lock("free").mode(Handover::Fast);
+            let next = cluster.node(third).lock("free").handover(Handover::Fast);
             let refused = next.timeout(500 * MS).acquire().await;
             assert!(matches!(refused, Err(Error::TimedOut(_))), "seed {seed}: {refused:?}");
             assert_eq!(held.state(), State::Held);
@@ -222,10 +222,10 @@ fn what_only_the_leader_and_the_holder_know_outlives_the_leader() {
     }
 }
 
-/// Clients without a pause between their turns: whoever lets go says so at once to the one whose turn it
-/// is, and to nobody else. If it told the wrong one, the next would wait for a sign of life.
+/// Clients without a pause between grants. A release must be flushed to the next holder immediately. If it
+/// were batched, each turn would wait for a heartbeat.
 #[test]
-fn clients_take_turns_without_waiting_for_signs_of_life() {
+fn clients_take_turns_without_waiting_for_heartbeats() {
     for places in [&[0, 0, 0, 1, 1, 1, 2, 2][..], &[0, 1], &[1, 2], &[1, 1, 2], &[0, 0, 2], &[2, 2]]
     {
         for n in 2..=4 {
@@ -244,7 +244,7 @@ fn clients_take_turns_without_waiting_for_signs_of_life() {
             let took = cluster.now() - begin;
             let tokens = tokens.borrow();
             assert!(tokens.is_sorted_by(|a, b| a < b), "each is higher than the one before");
-            // Signs of life come after 140 ms.
+            // The heartbeat is 140 ms.
             assert!(took < MS * tokens.len() as u32, "{n} {places:?}: {took:?}");
         }
     }
@@ -263,10 +263,10 @@ async fn take_turns(node: Node, entries: usize, tokens: Rc<RefCell<Vec<Token>>>)
     }
 }
 
-/// Who has it passes it on to others at its place without a word: someone elsewhere who waits behind them
-/// must be known to it all the same.
+/// The holder's node passes the lock between local sessions without a message. It must still learn of a
+/// remote request behind them.
 #[test]
-fn who_waits_behind_others_of_the_holder_is_served_at_once() {
+fn remote_request_behind_local_ones_is_served_at_once() {
     for (holder, other) in [(0, 1), (1, 0), (1, 2), (2, 0), (2, 1), (0, 2)] {
         let cluster = Cluster::new(3);
         let tokens: Rc<RefCell<Vec<Token>>> = Rc::default();
@@ -285,10 +285,10 @@ fn who_waits_behind_others_of_the_holder_is_served_at_once() {
     }
 }
 
-/// Nobody waits to hear that these are free, and who let them go does not, either: what it wants next leaves
-/// although it has heard nothing of them.
+/// No request waits for these releases, so they are batched. The releasing session's next request must not
+/// wait for their acknowledgements.
 #[test]
-fn who_has_let_go_of_many_is_served_at_once() {
+fn request_after_many_releases_is_served_at_once() {
     for place in 0..3 {
         let cluster = Cluster::new(3);
         cluster.block_on(async {
@@ -309,9 +309,9 @@ fn who_has_let_go_of_many_is_served_at_once() {
     }
 }
 
-/// Nobody waits for these to be let go: they may be told of late, and yet not one after the other.
+/// No request waits for these releases: they may arrive late, but not one after the other.
 #[test]
-fn many_that_are_let_go_at_once_are_free_soon() {
+fn many_locks_released_at_once_are_free_soon() {
     let cluster = Cluster::new(3);
     let most = MS * 250;
     for place in 0..3 {

@@ -1,13 +1,13 @@
-//! Why something was lost: the guard knows, and the events tell.
+//! The reason of a loss, in the guard and in events.
 
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Event, Events, Loss, Mutex};
+use konklave::{Event, Events, LockAlgorithm, Loss};
 
 const LONG: Duration = Duration::from_secs(10);
 
-/// The reason that the events give for the loss of `name`.
+/// The reason in the event for `name`.
 async fn told(events: &mut Events, name: &str) -> Loss {
     loop {
         match events.next().await {
@@ -19,12 +19,17 @@ async fn told(events: &mut Events, name: &str) -> Loss {
 }
 
 fn clusters() -> [Cluster; 2] {
-    let lifted = Cluster::served_by(Mutex::NaimiTrehel, 3, 7, konklave::Timings::default());
+    let lifted = Cluster::with_lock_algorithm(
+        LockAlgorithm::NaimiTrehel,
+        3,
+        7,
+        konklave::Timings::default(),
+    );
     [Cluster::new(3), lifted]
 }
 
 #[test]
-fn an_operator_took_it() {
+fn revocation_is_reported() {
     for cluster in clusters() {
         cluster.block_on(async {
             let mut events = cluster.node(0).events();
@@ -39,7 +44,7 @@ fn an_operator_took_it() {
 }
 
 #[test]
-fn no_majority_answers() {
+fn lost_lease_is_reported() {
     for cluster in clusters() {
         cluster.block_on(async {
             let mut events = cluster.node(2).events();
@@ -53,7 +58,7 @@ fn no_majority_answers() {
 }
 
 #[test]
-fn the_session_is_over_or_the_node_leaves() {
+fn end_of_session_and_leave_are_reported() {
     for cluster in clusters() {
         cluster.block_on(async {
             let session = cluster.node(1).session("a client");
@@ -68,7 +73,7 @@ fn the_session_is_over_or_the_node_leaves() {
 }
 
 #[test]
-fn each_reason_says_what_it_is() {
+fn each_loss_has_its_text() {
     let all =
         [Loss::Lease, Loss::Revoked, Loss::Excluded, Loss::Dissolved, Loss::Left, Loss::Closed];
     for why in all {

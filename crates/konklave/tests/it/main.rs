@@ -1,29 +1,29 @@
-//! Whole groups.
+//! Tests of whole groups.
 
-mod alone;
 mod bulk;
 #[cfg(feature = "tls")]
 mod certificates;
-mod endings;
-#[cfg(feature = "nats")]
-mod engine;
+mod coordination;
+mod fault_sweep;
 mod fences;
+mod groups_of_one;
 mod leases;
 mod lifted;
 mod locks;
 mod losses;
 #[cfg(feature = "nats")]
 mod nats;
+#[cfg(feature = "nats")]
+mod nats_server;
 mod safety;
-mod sweep;
+mod shutdown;
 mod tcp;
-mod together;
 
 use std::time::Duration;
 
 use konklave::{Event, Events};
 
-/// Why the next stranger is refused.
+/// The reason of the next refused connection.
 async fn refusal(events: &mut Events) -> String {
     let refused = async {
         loop {

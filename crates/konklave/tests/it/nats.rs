@@ -1,4 +1,4 @@
-//! Nodes that talk over NATS, with a server of the distribution.
+//! Nodes connected over NATS, with a server for the test.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use konklave::{Builder, Error, Event, Group, GroupEvent, Handover, Node, State, Timings};
 use tokio::time::{sleep, timeout};
 
-use crate::engine::Engine;
+use crate::nats_server::NatsServer;
 use crate::refusal;
 
 const LONG: Duration = Duration::from_secs(30);
@@ -32,8 +32,8 @@ async fn group(urls: &[String]) -> Vec<Node> {
     nodes
 }
 
-/// Everyone in turn has the lock. What is granted before a majority was heard again, or while the
-/// machine stood still, is not safe, and says so: then once more.
+/// Each node in turn gets the lock. A grant that comes before a majority answers again, or during a pause of
+/// the machine, is lost; then the node tries again.
 async fn lock_around(nodes: &[Node]) {
     let (mut last, start) = (None, Instant::now());
     for round in 0..20 {
@@ -53,7 +53,7 @@ async fn lock_around(nodes: &[Node]) {
     }
 }
 
-/// A group of the application with a member at each node.
+/// An application group with a member at each node.
 async fn circle(nodes: &[Node], name: &str) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for node in nodes {
@@ -61,7 +61,7 @@ async fn circle(nodes: &[Node], name: &str) -> Vec<Group> {
         let joined = loop {
             tokio::select! {
                 joined = &mut join => break joined.unwrap().unwrap(),
-                // Who joins waits until someone gives it a state, be it an empty one.
+                // A new member waits for a state, which may be empty.
                 () = sleep(Duration::from_millis(5)) => {
                     groups.iter_mut().for_each(|group| while group.try_next().is_some() {});
                 }
@@ -82,7 +82,7 @@ async fn message(group: &mut Group) -> Vec<u8> {
     }
 }
 
-/// Everyone gets the same messages in the same order, also those longer than a message of NATS.
+/// All members get the same messages in the same order, also those longer than a NATS message.
 async fn talk(nodes: &[Node]) {
     let mut groups = circle(nodes, "chat").await;
     let mut wanted = Vec::new();
@@ -101,15 +101,15 @@ async fn talk(nodes: &[Node]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_nodes_meet_on_a_subject_lock_and_talk() {
-    let Some(engine) = Engine::new() else { return };
+async fn three_nodes_form_group_over_nats() {
+    let Some(server) = NatsServer::new() else { return };
     let start = Instant::now();
-    let mut nodes = group(&[engine.url()]).await;
+    let mut nodes = group(&[server.url()]).await;
     eprintln!("a group over NATS after {:?}", start.elapsed());
     lock_around(&nodes).await;
     talk(&nodes).await;
-    // A fourth joins, without a number of founders; and leaves.
-    let fourth = Node::builder().name("n3").nats(engine.url()).pre_shared_key(KEY);
+    // A fourth node joins without a number of founders, and leaves.
+    let fourth = Node::builder().name("n3").nats(server.url()).pre_shared_key(KEY);
     nodes.push(timeout(LONG, fourth.join()).await.unwrap().unwrap());
     lock_around(&nodes).await;
     assert_eq!(nodes[1].status().members.len(), 4);
@@ -119,49 +119,49 @@ async fn three_nodes_meet_on_a_subject_lock_and_talk() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_servers_that_pass_messages_on_carry_one_group() {
-    let Some(engines) = Engine::many(2) else { return };
-    let nodes = group(&[engines[0].url(), engines[1].url()]).await;
+async fn linked_servers_carry_one_group() {
+    let Some(servers) = NatsServer::many(2) else { return };
+    let nodes = group(&[servers[0].url(), servers[1].url()]).await;
     lock_around(&nodes).await;
     talk(&nodes).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_servers_one_is_enough() {
-    let Some(mut engines) = Engine::many(2) else { return };
-    let url = format!("{},{}", engines[0].url(), engines[1].url());
+async fn one_of_two_servers_is_enough() {
+    let Some(mut servers) = NatsServer::many(2) else { return };
+    let url = format!("{},{}", servers[0].url(), servers[1].url());
     let nodes = group(&[url]).await;
     lock_around(&nodes).await;
-    engines[0].kill();
+    servers[0].kill();
     lock_around(&nodes).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_is_gone_is_noticed_within_a_heartbeat_or_so() {
-    let Some(engine) = Engine::new() else { return };
-    let mut nodes = group(&[engine.url()]).await;
-    // Only then does an answer of the server count that nobody is there.
+async fn crashed_node_is_noticed_within_about_a_heartbeat() {
+    let Some(server) = NatsServer::new() else { return };
+    let mut nodes = group(&[server.url()]).await;
+    // Only after a while does the server's "no responders" count.
     sleep(Timings::default().silence + Duration::from_millis(300)).await;
-    let held = nodes[0].lock("a").mode(Handover::Fast).acquire().await.unwrap();
+    let held = nodes[0].lock("a").handover(Handover::Fast).acquire().await.unwrap();
     let token = held.token();
     let gone = nodes.remove(0);
     let start = Instant::now();
     std::mem::forget(held);
     gone.kill();
-    let next = timeout(LONG, nodes[0].lock("a").mode(Handover::Fast).acquire());
+    let next = timeout(LONG, nodes[0].lock("a").handover(Handover::Fast).acquire());
     let next = next.await.unwrap().unwrap();
     eprintln!("the next holder after {:?}", start.elapsed());
     assert!(next.token() > token);
     assert!(start.elapsed() < Timings::default().silence, "{:?}", start.elapsed());
-    // It comes again, as another.
-    let again = builder(&engine.url(), 0).start().await.unwrap();
+    // It restarts as another process.
+    let again = builder(&server.url(), 0).start().await.unwrap();
     timeout(LONG, again.ready()).await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_comes_back_finds_the_group_as_it_was() {
-    let Some(mut engine) = Engine::new() else { return };
-    // Longer than the server is away: nobody is excluded, and nothing is lost or said twice.
+async fn group_survives_restart_of_server() {
+    let Some(mut server) = NatsServer::new() else { return };
+    // Longer than the server is away: nobody is excluded, and nothing is lost or delivered twice.
     let timings = Timings {
         silence: Duration::from_secs(20),
         lease: Duration::from_secs(19),
@@ -169,19 +169,19 @@ async fn a_server_that_comes_back_finds_the_group_as_it_was() {
     };
     let mut nodes = Vec::new();
     for i in 0..3 {
-        nodes.push(builder(&engine.url(), i).timings(timings).start().await.unwrap());
+        nodes.push(builder(&server.url(), i).timings(timings).start().await.unwrap());
     }
     ready(&nodes).await;
     let view = nodes[0].status().view;
     let held = nodes[0].lock("a").acquire().await.unwrap();
     let mut circle = circle(&nodes, "g").await;
     for round in 0..3_u8 {
-        engine.kill();
+        server.kill();
         let sent = circle[1].send(vec![round]);
-        // It is said when the server is there again.
+        // It is sent when the server is back.
         let (sent, ()) = tokio::join!(timeout(LONG, sent), async {
             sleep(Duration::from_millis(700)).await;
-            engine.start();
+            server.start();
         });
         sent.unwrap().unwrap();
         for member in &mut circle {
@@ -194,18 +194,18 @@ async fn a_server_that_comes_back_finds_the_group_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_that_is_held_survives_a_restart_of_the_server() {
-    let Some(mut engine) = Engine::new() else { return };
-    let nodes = group(&[engine.url()]).await;
+async fn held_lock_survives_restart_of_server() {
+    let Some(mut server) = NatsServer::new() else { return };
+    let nodes = group(&[server.url()]).await;
     let held = nodes[0].lock("a").acquire().await.unwrap();
     let mut survived = 0;
     for _ in 0..3 {
         let start = Instant::now();
-        engine.kill();
+        server.kill();
         sleep(Duration::from_millis(350)).await;
-        engine.start();
+        server.start();
         let away = start.elapsed();
-        // As long as the lease without the server, and then again with it.
+        // A lease without the server, then a lease with it.
         sleep(Timings::default().lease * 2).await;
         if away > Duration::from_millis(450) {
             eprintln!("away for {away:?}: the machine is too busy to tell");
@@ -221,20 +221,20 @@ async fn a_lock_that_is_held_survives_a_restart_of_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_server_for_long_nobody_holds_anything_and_then_all_is_well_again() {
-    let Some(mut engine) = Engine::new() else { return };
-    let nodes = group(&[engine.url()]).await;
+async fn grants_end_without_server_and_group_recovers() {
+    let Some(mut server) = NatsServer::new() else { return };
+    let nodes = group(&[server.url()]).await;
     let held = nodes[0].lock("a").acquire().await.unwrap();
     let token = held.token();
-    engine.kill();
+    server.kill();
     timeout(LONG, held.lost()).await.expect("it is not safe without a majority");
     let trouble = nodes[0].status().network.expect("it says why");
-    assert!(trouble.contains(&engine.address().to_string()), "{trouble}");
+    assert!(trouble.contains(&server.address().to_string()), "{trouble}");
     sleep(Duration::from_secs(3)).await;
     let refused = nodes[1].lock("b").timeout(Duration::from_millis(300)).acquire().await;
     assert!(refused.is_err(), "nothing is granted meanwhile");
     drop(held);
-    engine.start();
+    server.start();
     ready(&nodes).await;
     lock_around(&nodes).await;
     let next = timeout(LONG, nodes[1].lock("a").acquire()).await.unwrap().unwrap();
@@ -242,9 +242,9 @@ async fn without_a_server_for_long_nobody_holds_anything_and_then_all_is_well_ag
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_not_there_is_named_and_tried_again() {
-    let Some(mut engine) = Engine::later() else { return };
-    let node = builder(&engine.url(), 0).start().await.unwrap();
+async fn unreachable_server_is_reported_and_retried() {
+    let Some(mut server) = NatsServer::later() else { return };
+    let node = builder(&server.url(), 0).start().await.unwrap();
     let mut events = node.events();
     let told = timeout(LONG, async {
         loop {
@@ -257,28 +257,28 @@ async fn a_server_that_is_not_there_is_named_and_tried_again() {
         Some(told) => told,
         None => told.await.unwrap(),
     };
-    let address = engine.address().to_string();
+    let address = server.address().to_string();
     assert!(told.contains(&address) && told.contains("refused"), "{told}");
     assert!(node.what_is_missing().unwrap().contains(&address));
-    engine.start();
-    let others = [builder(&engine.url(), 1).start().await, builder(&engine.url(), 2).start().await];
+    server.start();
+    let others = [builder(&server.url(), 1).start().await, builder(&server.url(), 2).start().await];
     ready(std::slice::from_ref(&node)).await;
     assert_eq!(node.status().network, None);
     drop(others);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_with_another_key_and_garbage_on_the_subjects_do_no_harm() {
-    let Some(engine) = Engine::new() else { return };
-    let nodes = group(&[engine.url()]).await;
+async fn wrong_key_and_garbage_on_subjects_do_no_harm() {
+    let Some(server) = NatsServer::new() else { return };
+    let nodes = group(&[server.url()]).await;
     let mut events = nodes[0].events();
     let stranger =
-        Node::builder().nats(engine.url()).pre_shared_key([8; 32]).start().await.unwrap();
+        Node::builder().nats(server.url()).pre_shared_key([8; 32]).start().await.unwrap();
     assert!(refusal(&mut events).await.contains("wrong key"));
     assert!(!stranger.status().member);
     drop(stranger);
-    // Whatever anyone publishes, and everything that was said before, once more.
-    let client = async_nats::connect(engine.address().to_string()).await.unwrap();
+    // Garbage on all subjects, and a replay of everything sent before.
+    let client = async_nats::connect(server.address().to_string()).await.unwrap();
     let mut all = client.subscribe("test.>").await.unwrap();
     client.flush().await.unwrap();
     let mut heard = Vec::new();
@@ -306,9 +306,9 @@ async fn strangers_with_another_key_and_garbage_on_the_subjects_do_no_harm() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn groups_of_different_names_or_prefixes_do_not_meet() {
-    let Some(engine) = Engine::new() else { return };
-    let url = engine.url();
+async fn groups_with_different_names_or_prefixes_stay_apart() {
+    let Some(server) = NatsServer::new() else { return };
+    let url = server.url();
     let mut nodes = Vec::new();
     for (cluster, place) in [("a", url.clone()), ("b", url.clone()), ("a", format!("{url}.more"))] {
         let node = Node::builder().cluster(cluster).nats(place).founders(2).start().await;
@@ -324,7 +324,7 @@ async fn groups_of_different_names_or_prefixes_do_not_meet() {
 }
 
 #[tokio::test]
-async fn nobody_talks_openly_where_others_can_listen() {
+async fn remote_server_requires_protection() {
     let open = Node::builder().nats("nats://broker.example:4222").start().await;
     assert!(matches!(open, Err(Error::Config(_))), "{open:?}");
     let wrong = Node::builder().nats("http://broker").insecure().start().await;
@@ -332,7 +332,7 @@ async fn nobody_talks_openly_where_others_can_listen() {
 }
 
 #[tokio::test]
-async fn credentials_that_are_none_are_named_at_once() {
+async fn invalid_credentials_are_refused_at_once() {
     let folder = std::env::temp_dir().join(format!("konk-creds-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("me.creds");

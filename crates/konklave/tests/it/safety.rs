@@ -1,42 +1,42 @@
-//! Who may hold safely a lock that a classic algorithm serves: a majority knows, and nothing is said twice.
+//! Lease-safe holders of lifted locks: a majority knows them, and no message is wasted.
 
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Handover, Mutex, State, Timings};
+use konklave::{Handover, LockAlgorithm, State, Timings};
 
 const MS: Duration = Duration::from_millis(1);
 
-fn cluster(mutex: Mutex, n: usize) -> Cluster {
-    Cluster::served_by(mutex, n, 0, Timings::default())
+fn cluster(algorithm: LockAlgorithm, n: usize) -> Cluster {
+    Cluster::with_lock_algorithm(algorithm, n, 0, Timings::default())
 }
 
-fn lifted() -> impl Iterator<Item = Mutex> {
-    Mutex::ALL.into_iter().filter(|m| *m != Mutex::Table)
+fn lifted() -> impl Iterator<Item = LockAlgorithm> {
+    LockAlgorithm::ALL.into_iter().filter(|m| *m != LockAlgorithm::Table)
 }
 
-/// How many messages it takes, and how long, to get a lock that another node has used; for each of
-/// some names, which begin at different nodes.
-fn costs(mutex: Mutex, n: usize, mode: Handover) -> Vec<(u64, Duration)> {
-    // So rare that answers to signs of life do not wait for the next one, and are not counted with what follows.
+/// Messages and time to get a lock that another node has used, over several names that start at different
+/// nodes.
+fn costs(algorithm: LockAlgorithm, n: usize, mode: Handover) -> Vec<(u64, Duration)> {
+    // Heartbeats so rare that answers to pings are not batched and do not count among the following frames.
     let timings = Timings { heartbeat: 250 * MS, ..Timings::default() };
-    let cluster = Cluster::served_by(mutex, n, 0, timings);
-    // Every message takes the same time, so that times are numbers of hops.
+    let cluster = Cluster::with_lock_algorithm(algorithm, n, 0, timings);
+    // All messages have the same delay, so times count hops.
     cluster.delay(MS, MS);
     cluster.block_on(async {
         cluster.node(0).ready().await.unwrap();
-        // Until all give their signs of life together.
+        // Until all send their heartbeats together.
         cluster.sleep(12 * timings.heartbeat).await;
         let mut costs = Vec::new();
         for i in 0..12 {
             let name = format!("l{i}");
-            drop(cluster.node(0).lock(&name).mode(Handover::Fast).acquire().await.unwrap());
-            // In the middle between two signs of life.
+            drop(cluster.node(0).lock(&name).handover(Handover::Fast).acquire().await.unwrap());
+            // Halfway between two heartbeats.
             let beat = timings.heartbeat;
             let past = cluster.now().as_nanos() % beat.as_nanos();
             cluster.sleep(beat + beat / 4 - Duration::from_nanos(past as u64)).await;
             let (sent, start) = (cluster.sent(), cluster.now());
-            drop(cluster.node(1).lock(&name).mode(mode).acquire().await.unwrap());
+            drop(cluster.node(1).lock(&name).handover(mode).acquire().await.unwrap());
             costs.push((cluster.sent() - sent, cluster.now() - start));
         }
         costs
@@ -44,32 +44,32 @@ fn costs(mutex: Mutex, n: usize, mode: Handover) -> Vec<(u64, Duration)> {
 }
 
 #[test]
-fn among_three_a_safe_lock_comes_as_fast_as_another() {
-    for mutex in lifted() {
-        let (fast, safe) = (costs(mutex, 3, Handover::Fast), costs(mutex, 3, Handover::LeaseSafe));
+fn lease_safe_lock_costs_no_extra_message_among_three() {
+    for algorithm in lifted() {
+        let (fast, safe) =
+            (costs(algorithm, 3, Handover::Fast), costs(algorithm, 3, Handover::LeaseSafe));
         for (fast, safe) in fast.into_iter().zip(safe) {
-            assert!(safe.1 <= fast.1.max(2 * MS), "{mutex}: {safe:?}, Fast: {fast:?}");
-            // One more where the request is passed on, or where the right to enter was here all along.
-            assert!(safe.0 <= fast.0 + 4, "{mutex}: {safe:?}, Fast: {fast:?}");
+            assert!(safe.1 <= fast.1.max(2 * MS), "{algorithm}: {safe:?}, Fast: {fast:?}");
+            // One more where the request is forwarded, or where the token has always been at the node.
+            assert!(safe.0 <= fast.0 + 4, "{algorithm}: {safe:?}, Fast: {fast:?}");
         }
     }
 }
 
 #[test]
-fn where_one_asks_and_one_answers_nothing_else_is_said() {
-    let costs = costs(Mutex::NaimiTrehel, 3, Handover::LeaseSafe);
+fn central_lease_safe_grant_sends_nothing_else() {
+    let costs = costs(LockAlgorithm::NaimiTrehel, 3, Handover::LeaseSafe);
     let direct = costs.iter().filter(|cost| **cost == (2, 2 * MS)).count();
     let passed_on = costs.iter().filter(|cost| **cost == (4, 3 * MS)).count();
     assert!(direct > 0 && passed_on > 0 && direct + passed_on == costs.len(), "{costs:?}");
 }
 
-/// The one who gave the lock away knows of its holder, and leaves just when the holder falls silent: what it
-/// knew goes on.
+/// The former holder knows of the safe holder, and leaves just when that falls silent: its note must be kept.
 #[test]
-fn what_only_one_who_leaves_has_noted_is_not_forgotten() {
-    for mutex in lifted() {
+fn note_of_leaving_member_is_kept() {
+    for algorithm in lifted() {
         for name in ["a", "b", "c", "d", "e", "f"] {
-            let cluster = cluster(mutex, 3);
+            let cluster = cluster(algorithm, 3);
             cluster.block_on(async {
                 drop(cluster.node(0).lock(name).acquire().await.unwrap());
                 let held = cluster.node(1).lock(name).acquire().await.unwrap();
@@ -77,44 +77,44 @@ fn what_only_one_who_leaves_has_noted_is_not_forgotten() {
                 cluster.isolate(1);
                 cluster.spawn(async move { leaver.leave().await.unwrap() });
                 let next = cluster.node(2).lock(name).acquire().await.unwrap();
-                assert_eq!(held.state(), State::Lost, "{mutex} {name}: two at once");
+                assert_eq!(held.state(), State::Lost, "{algorithm} {name}: two at once");
                 assert!(next.token() > held.token());
             });
         }
     }
 }
 
-/// Of five, only the one that gives the lock away hears who wants it: too few know for a promise, and enough
-/// for a lock with a token that is checked.
+/// Of five members, only the one that hands the lock over knows the requester: too few for a lease-safe
+/// grant, enough for a fast one.
 #[test]
-fn nobody_holds_safely_what_too_few_know_of() {
-    for mutex in [Mutex::NaimiTrehel, Mutex::Central] {
+fn lease_safe_grant_needs_majority_that_noted_it() {
+    for algorithm in [LockAlgorithm::NaimiTrehel, LockAlgorithm::Central] {
         for (mode, granted) in [(Handover::Fast, true), (Handover::LeaseSafe, false)] {
-            let cluster = cluster(mutex, 5);
+            let cluster = cluster(algorithm, 5);
             cluster.delay(MS, MS);
             cluster.block_on(async {
                 for i in 0..12 {
-                    let lock = cluster.node(0).lock(&format!("l{i}")).mode(Handover::Fast);
+                    let lock = cluster.node(0).lock(&format!("l{i}")).handover(Handover::Fast);
                     drop(lock.acquire().await.unwrap());
                 }
                 [2, 3, 4].into_iter().for_each(|to| cluster.cut(1, to));
                 let mut got = 0;
                 for i in 0..12 {
-                    let lock = cluster.node(1).lock(&format!("l{i}")).mode(mode);
+                    let lock = cluster.node(1).lock(&format!("l{i}")).handover(mode);
                     got += usize::from(lock.timeout(5 * MS).acquire().await.is_ok());
                 }
-                assert_eq!(got > 0, granted, "{mutex} {mode:?}: {got}");
+                assert_eq!(got > 0, granted, "{algorithm} {mode:?}: {got}");
             });
         }
     }
 }
 
-/// In a group of five, two may fall silent together: the holder, and one of those who know of it.
+/// In a group of five, two may fall silent together: the holder, and a member that has noted it.
 #[test]
-fn two_who_fall_silent_together_leave_one_who_knows() {
-    for mutex in lifted() {
+fn safe_holder_stays_known_when_two_of_five_fall_silent() {
+    for algorithm in lifted() {
         for other in [0, 2, 3, 4] {
-            let cluster = cluster(mutex, 5);
+            let cluster = cluster(algorithm, 5);
             cluster.block_on(async {
                 drop(cluster.node(0).lock("a").acquire().await.unwrap());
                 let held = cluster.node(1).lock("a").acquire().await.unwrap();
@@ -122,7 +122,7 @@ fn two_who_fall_silent_together_leave_one_who_knows() {
                 cluster.isolate(other);
                 let i = if other == 4 { 3 } else { 4 };
                 let next = cluster.node(i).lock("a").acquire().await.unwrap();
-                assert_eq!(held.state(), State::Lost, "{mutex}, with {other}: two at once");
+                assert_eq!(held.state(), State::Lost, "{algorithm}, with {other}: two at once");
                 assert!(next.token() > held.token());
             });
         }

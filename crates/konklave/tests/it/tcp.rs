@@ -1,11 +1,11 @@
-//! Real sockets on loopback.
+//! Groups over sockets on loopback.
 
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use konklave::{Builder, Error, Event, Handover, Mutex, Node, State, Token};
+use konklave::{Builder, Error, Event, Handover, LockAlgorithm, Node, State, Token};
 use tokio::time::timeout;
 
 use crate::refusal;
@@ -40,7 +40,7 @@ pub(crate) async fn group(
     (nodes, addresses)
 }
 
-/// Three with signs of life so rare that these take nothing along in time.
+/// Three nodes with heartbeats so rare that batched frames do not travel with them in time.
 async fn quiet_group() -> Vec<Node> {
     let timings = konklave::Timings {
         heartbeat: LONG,
@@ -75,7 +75,7 @@ async fn three_cold_nodes_form_a_group_quickly() {
 async fn with_a_shared_key() {
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     lock_around(&nodes).await;
-    // A stranger with another key is refused, on both sides with the reason.
+    // A peer with another key is refused; both sides report the reason.
     let mut events = nodes[0].events();
     let stranger = Node::builder().id(77).seeds(addresses.clone()).pre_shared_key([8; 32]);
     let stranger = stranger.start().await.unwrap();
@@ -92,38 +92,38 @@ async fn with_a_shared_key() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_is_gone_is_noticed_at_once() {
+async fn crashed_node_is_noticed_at_once() {
     let (mut nodes, addresses) = group(3, |b, _| b).await;
-    let held = nodes[0].lock("a").mode(Handover::Fast).acquire().await.unwrap();
+    let held = nodes[0].lock("a").handover(Handover::Fast).acquire().await.unwrap();
     let token = held.token();
     let gone = nodes.remove(0);
-    // The process ends: guard and node are gone, nothing is released in order.
+    // The process ends without releasing anything.
     let start = Instant::now();
     std::mem::forget(held);
     gone.kill();
-    let next = timeout(LONG, nodes[0].lock("a").mode(Handover::Fast).acquire());
+    let next = timeout(LONG, nodes[0].lock("a").handover(Handover::Fast).acquire());
     let next = next.await.unwrap().unwrap();
     assert!(next.token() > token);
     assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
     drop(next);
     drop(gone);
-    // It comes again, as another.
+    // It restarts as another process.
     let again = builder(&addresses, 0).start().await.unwrap();
     timeout(LONG, again.ready()).await.unwrap().unwrap();
     let guard = timeout(LONG, again.lock("a").acquire()).await.unwrap().unwrap();
     assert!(guard.token() > token);
 }
 
-/// Who was not there yet when it was called, and called then itself, is known by its address.
+/// A node that was not up when it was called, and then called itself, is recognised by its address.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_came_last_and_is_gone_at_once_is_noticed_at_once() {
+async fn crash_of_last_joined_node_is_noticed_at_once() {
     for _ in 0..5 {
         let addresses = addresses(3);
         let mut nodes = Vec::new();
         for i in [1, 2] {
             nodes.push(builder(&addresses, i).id(i as u32).start().await.unwrap());
         }
-        // By now they call it again only from time to time.
+        // By now they call it only from time to time.
         tokio::time::sleep(Duration::from_millis(300)).await;
         let last = builder(&addresses, 0).id(0).start().await.unwrap();
         for node in nodes.iter().chain([&last]) {
@@ -143,7 +143,7 @@ async fn a_node_that_came_last_and_is_gone_at_once_is_noticed_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_who_is_no_founder_joins_and_leaves() {
+async fn non_founder_joins_and_leaves() {
     let (mut nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let fourth = Node::builder().name("n3").seeds(addresses).pre_shared_key(KEY);
     nodes.push(timeout(LONG, fourth.join()).await.unwrap().unwrap());
@@ -157,7 +157,7 @@ async fn one_who_is_no_founder_joins_and_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everyone_restarts_from_disk_in_a_new_generation() {
+async fn total_restart_from_disk_begins_new_generation() {
     let folder = std::env::temp_dir().join(format!("konklave-restart-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let with = |b: Builder, i: usize| b.data_dir(folder.join(i.to_string()));
@@ -171,7 +171,7 @@ async fn everyone_restarts_from_disk_in_a_new_generation() {
     for i in 0..2 {
         nodes.push(with(builder(&addresses, i), i).start().await.unwrap());
     }
-    // Two of three do not know whether the third went on without them.
+    // Two of three cannot know whether the third went on without them.
     assert!(timeout(Duration::from_millis(500), nodes[0].ready()).await.is_err());
     assert!(nodes[0].what_is_missing().is_some());
     nodes.push(with(builder(&addresses, 2), 2).start().await.unwrap());
@@ -183,7 +183,7 @@ async fn everyone_restarts_from_disk_in_a_new_generation() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_was_in_a_group_joins_the_one_that_is_there_instead_of_founding_one_alone() {
+async fn former_member_joins_group_instead_of_founding_alone() {
     let folder = std::env::temp_dir().join(format!("konklave-alone-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let with = |b: Builder, i: usize| b.data_dir(folder.join(i.to_string()));
@@ -197,7 +197,7 @@ async fn who_was_in_a_group_joins_the_one_that_is_there_instead_of_founding_one_
     assert_eq!(again.status().members.len(), 3);
     drop((nodes, again));
     tokio::time::sleep(Duration::from_millis(200)).await;
-    // Where nobody answers it does what it is told.
+    // If no peer answers, it founds the group.
     let alone = with(builder(&addresses, 0), 0).found_alone().start().await.unwrap();
     timeout(LONG, alone.ready()).await.unwrap().unwrap();
     assert!(alone.status().view.unwrap().0 > generation);
@@ -206,16 +206,16 @@ async fn who_was_in_a_group_joins_the_one_that_is_there_instead_of_founding_one_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_disk_that_takes_nothing_keeps_a_node_out_and_says_so() {
+async fn failing_disk_keeps_node_out_and_is_reported() {
     let folder = std::env::temp_dir().join(format!("konklave-full-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
-    // In the way of what it wants to write.
+    // In the way of the temporary file.
     std::fs::create_dir_all(folder.join("node.json.new")).unwrap();
     let node = Node::builder().data_dir(&folder).start().await.unwrap();
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(node.status().trouble.unwrap().contains("node.json"));
     assert!(!folder.join("node.json").exists());
-    // A token that is not remembered could be given again.
+    // A token that is not on disk could be given again.
     let early = node.lock("a").timeout(Duration::from_millis(300)).acquire().await;
     assert!(matches!(early, Err(Error::TimedOut(_))), "{early:?}");
     std::fs::remove_dir(folder.join("node.json.new")).unwrap();
@@ -228,7 +228,7 @@ async fn a_disk_that_takes_nothing_keeps_a_node_out_and_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_cannot_write_says_so_and_is_named_by_the_others() {
+async fn failing_disk_is_reported_by_peers() {
     let addresses = addresses(2);
     let folder = std::env::temp_dir().join(format!("konklave-mute-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -253,7 +253,7 @@ async fn who_cannot_write_says_so_and_is_named_by_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn garbage_on_the_port_is_refused_and_does_no_harm() {
+async fn garbage_on_port_is_refused() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let mut events = nodes[0].events();
@@ -264,8 +264,8 @@ async fn garbage_on_the_port_is_refused_and_does_no_harm() {
     for (bytes, why) in [
         (wrong_version, "version 61166"),
         (too_long, "a greeting of 65535 bytes"),
-        (no_sense, "makes no sense"),
-        (http, "does not speak our language"),
+        (no_sense, "cannot be read"),
+        (http, "does not speak the protocol"),
     ] {
         let mut stream = tokio::net::TcpStream::connect(&addresses[0]).await.unwrap();
         stream.write_all(&bytes).await.unwrap();
@@ -277,10 +277,9 @@ async fn garbage_on_the_port_is_refused_and_does_no_harm() {
     lock_around(&nodes).await;
 }
 
-/// Whoever opens connections and says nothing has all the places of strangers, and takes each one again that
-/// becomes free.
+/// An attacker opens connections and sends nothing, and replaces each one that is closed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_door_full_of_silent_strangers_lets_members_in() {
+async fn silent_connections_do_not_keep_members_out() {
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let mut silent = tokio::task::JoinSet::new();
     for i in 0..300 {
@@ -289,7 +288,7 @@ async fn a_door_full_of_silent_strangers_lets_members_in() {
             use tokio::io::AsyncReadExt;
             loop {
                 if let Ok(mut stream) = tokio::net::TcpStream::connect(&address).await {
-                    // Until it is sent away.
+                    // Until it is evicted.
                     let _ = stream.read_to_end(&mut Vec::new()).await;
                 }
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -305,16 +304,16 @@ async fn a_door_full_of_silent_strangers_lets_members_in() {
 }
 
 #[tokio::test]
-async fn nobody_stands_unprotected_where_strangers_come_by() {
+async fn listening_beyond_loopback_requires_protection() {
     let open = Node::builder().listen("0.0.0.0:0").start().await;
     assert!(matches!(open, Err(Error::Config(_))), "{open:?}");
     assert!(Node::builder().listen("0.0.0.0:0").insecure().start().await.is_ok());
     assert!(Node::builder().pre_shared_key("short").start().await.is_err());
 }
 
-/// A kept lock is given without a wait, so whoever takes it again and again never rests by itself.
+/// A cached lock is granted without waiting, so a task in a loop never yields by itself.
 #[tokio::test]
-async fn who_takes_a_kept_lock_again_and_again_lets_others_in() {
+async fn local_loop_on_cached_lock_lets_others_in() {
     let (nodes, _) = group(2, |builder, _| builder).await;
     let (greedy, start) = (nodes[0].clone(), Instant::now());
     let done = Arc::new(AtomicBool::new(false));
@@ -331,7 +330,7 @@ async fn who_takes_a_kept_lock_again_and_again_lets_others_in() {
     assert!(start.elapsed() < LONG / 2, "the other had to wait until the first gave up");
 }
 
-/// What holders wrote down while they had the lock: token, begin, end.
+/// The recorded grants: token, begin, end.
 type History = Arc<std::sync::Mutex<Vec<(Token, Instant, Instant)>>>;
 
 async fn contend(node: Node, until: Instant, history: History) {
@@ -347,7 +346,7 @@ async fn contend(node: Node, until: Instant, history: History) {
     }
 }
 
-/// One at a time, and later ones have higher tokens.
+/// One holder at a time; later ones have higher tokens.
 fn judge(history: &History, what: &str) {
     let mut history = history.lock().unwrap().clone();
     history.sort_by_key(|(_, from, _)| *from);
@@ -360,8 +359,8 @@ fn judge(history: &History, what: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_algorithm_serves_locks_while_a_member_dies() {
-    for mutex in Mutex::ALL {
-        let (nodes, _) = group(3, |b, _| b.mutex(mutex)).await;
+    for mutex in LockAlgorithm::ALL {
+        let (nodes, _) = group(3, |b, _| b.lock_algorithm(mutex)).await;
         lock_around(&nodes).await;
         let history = History::default();
         let until = Instant::now() + Duration::from_millis(1600);
@@ -374,7 +373,7 @@ async fn every_algorithm_serves_locks_while_a_member_dies() {
             timeout(LONG, task).await.expect("nobody waits for ever").unwrap();
         }
         judge(&history, mutex.name());
-        // Who is left is served, and sees who holds.
+        // The remaining node is served, and shows the holder.
         let held = timeout(LONG, nodes[1].lock("a").acquire()).await.unwrap().unwrap();
         let seen = timeout(LONG, async {
             while nodes[2].why("a").holders.first().map(|h| h.node) != Some(nodes[1].id()) {
@@ -386,9 +385,9 @@ async fn every_algorithm_serves_locks_while_a_member_dies() {
     }
 }
 
-/// What nobody waits for leaves late; but nobody waits because of that.
+/// Frames that nobody waits for are batched; that must not delay a request.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_lock_after_another_comes_at_once_however_many() {
+async fn many_locks_in_sequence_come_at_once() {
     let nodes = quiet_group().await;
     let all = async {
         for i in 0..900 {
@@ -398,9 +397,9 @@ async fn one_lock_after_another_comes_at_once_however_many() {
     timeout(LONG / 2, all).await.expect("nobody waits for a sign of life");
 }
 
-/// One confirms two messages at once: someone waits for the first of them, nobody for the second.
+/// A node acknowledges two messages at once: a request waits for the first, none for the second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_free_lock_comes_at_once_while_others_wait_for_another() {
+async fn free_lock_comes_at_once_while_others_wait() {
     let nodes = quiet_group().await;
     let roles = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     for i in 0..1200 {
@@ -409,7 +408,7 @@ async fn a_free_lock_comes_at_once_while_others_wait_for_another() {
         let held = timeout(LONG / 2, held).await.expect("it is free").unwrap();
         let next = nodes[waits].lock(&format!("h{i}"));
         let next = tokio::spawn(async move { next.acquire().await.unwrap() });
-        // The two messages meet in one record if the second one is a moment later.
+        // The two messages share a record if the second is a moment later.
         let start = Instant::now();
         while start.elapsed() < Duration::from_micros(i as u64 / 6 % 200) {
             std::hint::spin_loop();
@@ -423,7 +422,7 @@ async fn a_free_lock_comes_at_once_while_others_wait_for_another() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_has_another_lease_is_refused_with_the_reason() {
+async fn node_with_other_lease_is_refused_with_reason() {
     let (nodes, addresses) = group(2, |b, _| b).await;
     let mut events = nodes[0].events();
     let lease = Duration::from_secs(8);
@@ -435,10 +434,11 @@ async fn who_has_another_lease_is_refused_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_has_another_algorithm_is_refused_with_the_reason() {
-    let (nodes, addresses) = group(2, |b, _| b.mutex(Mutex::NaimiTrehel)).await;
+async fn node_with_other_lock_algorithm_is_refused_with_reason() {
+    let (nodes, addresses) = group(2, |b, _| b.lock_algorithm(LockAlgorithm::NaimiTrehel)).await;
     let mut events = nodes[0].events();
-    let stranger = Node::builder().id(77).seeds(addresses).mutex(Mutex::SuzukiKasami);
+    let stranger =
+        Node::builder().id(77).seeds(addresses).lock_algorithm(LockAlgorithm::SuzukiKasami);
     let stranger = stranger.start().await.unwrap();
     assert_eq!(refusal(&mut events).await, "its mutex is suzuki-kasami, ours naimi-trehel");
     let reason = "its mutex is naimi-trehel, ours suzuki-kasami";
@@ -452,9 +452,9 @@ async fn who_has_another_algorithm_is_refused_with_the_reason() {
     assert_eq!(nodes[0].status().members.len(), 2);
 }
 
-/// What was let go is told before the node is gone: nobody has to wait for a lease.
+/// The release reaches the group before the node ends: no request waits for a lease.
 #[tokio::test]
-async fn who_lets_go_and_is_gone_at_once_has_let_go() {
+async fn release_then_leave_reaches_group() {
     for place in 0..3 {
         let (mut nodes, _) = group(3, |b, i| b.id(i as u32)).await;
         let node = nodes.remove(place);
@@ -469,7 +469,7 @@ async fn who_lets_go_and_is_gone_at_once_has_let_go() {
     }
 }
 
-/// Each node has a thread of its own, as processes have.
+/// Each node has a thread of its own, like a process.
 #[test]
 fn eight_clients_of_three_threads_take_turns() {
     let addresses = addresses(3);
@@ -485,7 +485,7 @@ fn eight_clients_of_three_threads_take_turns() {
                 for client in clients {
                     all.extend(client.await.unwrap());
                 }
-                // The others need us until they are done, too, and know it.
+                // The other nodes need this one until they are done.
                 timeout(LONG, node.barrier("done", 3).wait()).await.unwrap().unwrap();
                 tokio::time::sleep(Duration::from_millis(500)).await;
                 all

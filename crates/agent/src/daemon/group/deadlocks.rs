@@ -11,7 +11,7 @@ const SOUGHT: usize = 100;
 
 /// Whether someone waits in a circle.
 pub(super) fn examine(status: &Status) -> Finding {
-    let circles = status.circles(SOUGHT);
+    let circles = status.wait_cycles(SOUGHT);
     let well = circles.is_empty();
     let detail = match circles.len() {
         0 => "nobody waits for what waits for it".to_owned(),

@@ -1,9 +1,8 @@
-//! Corosync: total order and views of closed process groups, by one daemon for each host.
+//! Corosync: total order and views of closed process groups, with one daemon per host.
 //!
-//! Three daemons share one network namespace, so that they talk by loopback as our members do, and have
-//! everything else to themselves (`corosync.sh`). Its clients need its C library: ours is `corosync.c`,
-//! which obeys the same orders as our members do. There are no locks to measure: those are of the kernel's
-//! dlm.
+//! Three daemons share one network namespace, so they talk over loopback as our members do; everything else
+//! is separate (`corosync.sh`). Clients need its C library: ours is `corosync.c`, which takes the same
+//! commands as our members. There are no locks to measure: those are in the kernel's dlm.
 
 use std::fs;
 use std::io;
@@ -20,10 +19,10 @@ use crate::worker::Worker;
 
 const NAME: &str = "corosync";
 const LIBRARY: &str = "libcpg.so.4";
-/// How long it may take to set up namespaces.
+/// The longest time to set up namespaces.
 const SET_UP: Duration = Duration::from_secs(5);
 
-/// How what it does differs from what we do in the same row.
+/// How its measurements differ from ours in the same row.
 const HOW: &str = "corosync: transport udpu (quicker here than knet), no encryption, by loopback, other settings \
                    as they come. Its order is agreed, ours uniform: what one of our members has got survives \
                    every minority. `What serves it` is its daemon; with us there is none but the process";
@@ -42,7 +41,7 @@ pub(super) fn measure(report: &mut Report, seconds: f64) {
     }
 }
 
-/// What stands in the way.
+/// What prevents the measurement.
 fn missing() -> Option<&'static str> {
     let needed = [
         (NAME, "it is not installed: apt-get install corosync libcpg4"),
@@ -55,11 +54,11 @@ fn missing() -> Option<&'static str> {
     lacking.map(|(_, what)| *what).or((!rustix::process::getuid().is_root()).then_some(root))
 }
 
-/// Three daemons that do not run yet.
+/// Three prepared daemons.
 struct Daemons {
     folders: Vec<PathBuf>,
     daemons: Vec<Leashed>,
-    /// Keeps the network, in which nothing else runs.
+    /// Keeps the network namespace alive.
     _network: Leashed,
 }
 
@@ -100,7 +99,7 @@ impl Daemons {
         Ok(Self { folders, daemons, _network: network })
     }
 
-    /// Lets them run, from now on; a client for each.
+    /// Lets the daemons run, and starts a client for each.
     fn start(&self) -> io::Result<(Vec<Worker>, u64)> {
         let start = now();
         for folder in &self.folders {
@@ -110,7 +109,7 @@ impl Daemons {
         Ok((clients?, start))
     }
 
-    /// The last that a daemon said, to go with an error.
+    /// Adds the last line of a daemon's log to an error.
     fn explain(&self, error: &io::Error) -> io::Error {
         let logs = self.folders.iter().map(|folder| last_line(&folder.join("log")));
         strange(format!("{error}; the daemons said: {}", logs.collect::<Vec<_>>().join(" | ")))
@@ -118,19 +117,19 @@ impl Daemons {
 }
 
 impl Drop for Daemons {
-    /// They would take their time to part from each other, and leave nothing behind this way, either.
+    /// An orderly stop would take its time; killing leaves nothing behind, either.
     fn drop(&mut self) {
         self.daemons.iter().for_each(Leashed::kill);
     }
 }
 
-/// A client sees what its daemon sees.
+/// A client in its daemon's namespaces.
 fn client(daemon: &Leashed) -> io::Result<Worker> {
     let mut command = Command::new("nsenter");
     Worker::start(command.args(["-t", &daemon.pid().to_string(), "--mount", "/run/client"]))
 }
 
-/// The settings that Debian ships, with three nodes and their transport; what they say is in their log.
+/// Debian's settings, with three nodes and their transport, and logging to a file.
 fn settings() -> String {
     let node = |i| {
         format!("  node {{\n    nodeid: {i}\n    name: n{i}\n    ring0_addr: 10.77.0.{i}\n  }}\n")
@@ -186,7 +185,7 @@ fn measure_all(report: &mut Report, daemons: &Daemons, seconds: f64) -> io::Resu
     let pids: Vec<i32> = daemons.daemons.iter().map(Leashed::pid).collect();
     leash::idle(report, NAME, &pids);
     for row in &measures::ORDER {
-        // About as long as we take.
+        // About as long as ours takes.
         let count = (seconds * 30_000.0) as u64;
         order::total_order(report, NAME, &mut clients, row, count)?;
     }
@@ -195,7 +194,7 @@ fn measure_all(report: &mut Report, daemons: &Daemons, seconds: f64) -> io::Resu
     order::killed(report, NAME, measures::PROCESS_KILLED, &mut clients, || {
         victim.map_or(Ok(()), |mut victim| victim.kill())
     })?;
-    // Everyone anew, and now the first daemon.
+    // New clients for all; now the first daemon is killed.
     let clients: io::Result<Vec<Worker>> = daemons.daemons.iter().map(client).collect();
     let mut clients = clients?;
     order::join(&mut clients, "daemon")?;

@@ -1,6 +1,6 @@
-//! etcd: its own lock service, with a lease for each client, by its HTTP gateway.
+//! etcd: its lock service, with a lease per client, through its HTTP gateway.
 //!
-//! The gateway speaks gRPC to the server it is part of: some 0.1 ms more than gRPC from outside.
+//! The gateway speaks gRPC to its own server: about 0.1 ms more than gRPC from outside.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -92,7 +92,7 @@ impl Client for Session {
     }
 }
 
-/// A connection that is kept open.
+/// A persistent connection.
 struct Http(BufReader<TcpStream>);
 
 impl Http {

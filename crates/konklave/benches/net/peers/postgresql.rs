@@ -1,4 +1,4 @@
-//! `PostgreSQL`: advisory locks of a session. One server, nothing replicated, no token to check.
+//! `PostgreSQL`: advisory locks of a session. One server, no replication, no token to check.
 
 use std::fs;
 use std::io::{self, BufReader, Read, Write};
@@ -22,7 +22,7 @@ impl Peer for PostgreSql {
         "postgresql"
     }
 
-    /// Debian has one folder for each version: the highest counts.
+    /// Debian has one directory per version: take the highest.
     fn program(&self) -> Option<PathBuf> {
         let versions = fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
         let version = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
@@ -41,7 +41,7 @@ impl Peer for PostgreSql {
     fn prepare(&self, i: usize, folder: &Path, ports: &[Vec<u16>]) -> io::Result<Command> {
         let program = self.program().ok_or(io::ErrorKind::NotFound)?;
         let data = folder.join("data");
-        // It does not run as root.
+        // The server refuses to run as root.
         let user = if rustix::process::getuid().is_root() { Some(postgres()?) } else { None };
         if let Some((uid, gid)) = user {
             chown(folder, Some(uid), Some(gid))?;
@@ -77,13 +77,13 @@ impl Peer for PostgreSql {
         Ok(Box::new(session))
     }
 
-    /// It is the only one: when it is gone, so are the locks.
+    /// The only server: its locks end with it.
     fn leader(&self, _: &[u16]) -> io::Result<Option<usize>> {
         Ok(None)
     }
 }
 
-/// The user that Debian makes for it.
+/// Debian's user for it.
 fn postgres() -> io::Result<(u32, u32)> {
     let users = fs::read_to_string("/etc/passwd")?;
     let line = users.lines().find(|line| line.starts_with("postgres:"));
@@ -102,7 +102,7 @@ fn become_user(program: &Path, user: Option<(u32, u32)>) -> Command {
     command
 }
 
-/// One message: its kind, its length with itself, and the rest.
+/// A message: kind, length, body.
 fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = (body.len() as u32 + 4).to_be_bytes();
     [&[kind][..], &length, body].concat()
@@ -110,13 +110,13 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
 
 struct Session {
     stream: BufReader<TcpStream>,
-    /// The locks for which there are statements: number `2i` takes lock `i`, `2i + 1` lets it go.
+    /// The locks with prepared statements: statement `2i` takes lock `i`, `2i + 1` releases it.
     prepared: Vec<String>,
     held: usize,
 }
 
 impl Session {
-    /// Reads until the server is ready for more.
+    /// Reads until the server is ready for the next query.
     fn finish(&mut self) -> io::Result<()> {
         loop {
             let mut kind = [0];
@@ -139,13 +139,13 @@ impl Session {
         self.finish()
     }
 
-    /// The number of a lock, with statements prepared for it.
+    /// The number of a lock; prepares its statements.
     fn prepare(&mut self, lock: &str) -> io::Result<usize> {
         if let Some(known) = self.prepared.iter().position(|name| name == lock) {
             return Ok(known);
         }
         let i = self.prepared.len();
-        // The server's own key for a name.
+        // The server computes the key of a name.
         for (number, call) in [(2 * i, "pg_advisory_lock"), (2 * i + 1, "pg_advisory_unlock")] {
             let body = format!("s{number}\0SELECT {call}(hashtext('{lock}'))\0\0\0");
             self.send(&[message(b'P', body.as_bytes()), message(b'S', &[])].concat())?;

@@ -1,7 +1,7 @@
-//! Redis, with Redlock over three servers that know nothing of each other: two of three grants count.
+//! Redis, with Redlock over three independent servers: two of three grants count.
 //!
-//! As <https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/> has it, with all
-//! servers asked at the same time and a pause of 1 to 3 ms after a refusal.
+//! As in <https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/>, with all servers asked
+//! at the same time, and a pause of 1 to 3 ms after a refusal.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use super::{Client, Peer};
 
 pub(super) struct Redlock;
 
-/// Lets go only what is ours.
+/// Releases the lock only if it is ours.
 const UNLOCK: &str = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) \
                       else return 0 end";
 
@@ -71,7 +71,7 @@ impl Peer for Redlock {
         Ok(Box::new(client))
     }
 
-    /// Nobody leads: any of them will do.
+    /// There is no leader: any server will do.
     fn leader(&self, _: &[u16]) -> io::Result<Option<usize>> {
         Ok(Some(0))
     }
@@ -88,7 +88,7 @@ struct Redis {
 }
 
 impl Redis {
-    /// Asks all servers at once: what each answers, where it does.
+    /// Asks all servers at once; returns the answer of each, if it gives one.
     fn ask(&mut self, question: &[u8]) -> Vec<Option<String>> {
         for link in &mut self.links {
             if link.as_mut().is_some_and(|l| l.stream.get_mut().write_all(question).is_err()) {
@@ -103,7 +103,7 @@ impl Redis {
         self.ask(&unlock);
     }
 
-    /// Between one and three milliseconds, so that two who meet do not meet again.
+    /// One to three milliseconds at random, so that two clients do not collide again.
     fn pause(&mut self) -> Duration {
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;
@@ -150,7 +150,7 @@ impl Link {
         Ok(Self { stream: BufReader::new(call(port, patience)?) })
     }
 
-    /// The next answer, as far as one needs it here.
+    /// The next answer, as far as it is needed here.
     fn answer(&mut self) -> io::Result<Option<String>> {
         let line = self.line()?;
         let (kind, rest) = line.split_at_checked(1).ok_or_else(|| strange("an empty answer"))?;
@@ -172,7 +172,7 @@ impl Link {
     }
 }
 
-/// A command in Redis' own form.
+/// A command in Redis' protocol.
 fn command(words: &[&str]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len());
     for word in words {

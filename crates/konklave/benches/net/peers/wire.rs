@@ -1,11 +1,11 @@
-//! What the protocols of all peers have in common: a connection, and bytes in network order.
+//! Common parts of the peers' protocols: connections, and bytes in network order.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A connection to a server of this machine.
+/// A connection to a server on this machine.
 pub(super) fn call(port: u16, patience: Duration) -> io::Result<TcpStream> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let stream = TcpStream::connect_timeout(&address, patience)?;
@@ -15,25 +15,25 @@ pub(super) fn call(port: u16, patience: Duration) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Something that was not expected, in words.
+/// An error for an unexpected answer.
 pub(super) fn strange(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.into())
 }
 
-/// The program of this name, if there is one.
+/// The program of this name, if it is installed.
 pub(super) fn program(name: &str) -> Option<PathBuf> {
     let places = std::env::var_os("PATH")?;
     let places = std::env::split_paths(&places).chain(["/usr/sbin".into()]);
     places.map(|place| place.join(name)).find(|file| file.is_file())
 }
 
-/// A message that begins with the length of the rest.
+/// Sends a message with its length in front.
 pub(super) fn send(stream: &mut TcpStream, body: &[u8]) -> io::Result<()> {
     let length = u32::try_from(body.len()).map_err(io::Error::other)?;
     stream.write_all(&[&length.to_be_bytes()[..], body].concat())
 }
 
-/// The next such message.
+/// Receives such a message.
 pub(super) fn receive(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;

@@ -1,5 +1,5 @@
-//! `ZooKeeper`: the lock of its recipes. Each client makes a numbered node that lives as long as its
-//! session, and waits for the one before it to go.
+//! `ZooKeeper`: the lock of its recipes. Each client creates a numbered node that lives as long as its
+//! session, and waits for the node before it to go.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -60,7 +60,7 @@ impl Peer for ZooKeeper {
     ) -> io::Result<Box<dyn Client>> {
         let port = *ports.first().ok_or(io::ErrorKind::NotFound)?;
         let mut stream = call(port, patience)?;
-        // Version, last change seen, how long a session lasts, no session yet, no password.
+        // Version, last change seen, session timeout, no session yet, no password.
         let lease = u32::try_from(lease.as_millis()).map_err(io::Error::other)?;
         let hello = [
             &0_u32.to_be_bytes()[..],
@@ -75,7 +75,7 @@ impl Peer for ZooKeeper {
         if answer.get(4..8).is_none_or(|timeout| timeout == [0; 4]) {
             return Err(strange("no session"));
         }
-        // Often enough to have the session kept, and to notice that time is up.
+        // Often enough to keep the session alive, and to notice a timeout.
         stream.set_read_timeout(Some(patience.min(Duration::from_secs(1))))?;
         let (known, held) = (BTreeSet::new(), None);
         Ok(Box::new(Session { stream, patience, number: 0, known, held }))
@@ -100,19 +100,19 @@ const DELETE: u32 = 2;
 const EXISTS: u32 = 3;
 const CHILDREN: u32 = 8;
 const PING: u32 = 11;
-/// The numbers of answers that answer nothing: something we watch has changed; we live.
+/// Numbers of messages that answer no request: a watched change, and a ping.
 const EVENT: i32 = -1;
 const PONG: i32 = -2;
-/// No such node; there is such a node.
+/// No such node; the node exists.
 const NO_NODE: i32 = -101;
 const NODE_EXISTS: i32 = -110;
 
 struct Session {
     stream: TcpStream,
     patience: Duration,
-    /// Of the last request.
+    /// The number of the last request.
     number: i32,
-    /// Locks that have a folder.
+    /// The locks that have a parent node.
     known: BTreeSet<String>,
     held: Option<String>,
 }
@@ -122,7 +122,7 @@ fn text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.as_bytes());
 }
 
-/// The number at `at`, and the text after it of so many bytes.
+/// The text at `at`, which follows its length, and the position after it.
 fn read_text(bytes: &[u8], at: usize) -> io::Result<(String, usize)> {
     let length = number(bytes, at)? as usize;
     let end = (at + 4).saturating_add(length);
@@ -136,7 +136,7 @@ fn number(bytes: &[u8], at: usize) -> io::Result<i32> {
 }
 
 impl Session {
-    /// The answer to a request, or the error's number.
+    /// Sends a request; returns the answer, or the error's number.
     fn ask(&mut self, what: u32, body: &[u8]) -> io::Result<Result<Vec<u8>, i32>> {
         self.number += 1;
         let head = [self.number.to_be_bytes(), what.to_be_bytes()].concat();
@@ -151,7 +151,7 @@ impl Session {
         }
     }
 
-    /// The next thing that is said to us; our session is kept meanwhile.
+    /// The next message; keeps the session alive meanwhile.
     fn next(&mut self, end: Instant) -> io::Result<Vec<u8>> {
         loop {
             let mut first = [0];
@@ -172,7 +172,7 @@ impl Session {
         }
     }
 
-    /// A new node; in a session, numbered, if it is to be.
+    /// Creates a node; if `numbered`, one that belongs to the session and gets a number.
     fn create(&mut self, path: &str, numbered: bool) -> io::Result<Result<String, i32>> {
         let mut body = Vec::new();
         text(&mut body, path);

@@ -3,17 +3,17 @@ use std::time::Duration;
 
 use crate::testing::Cluster;
 
-/// The views of those who take part, and can be granted something.
+/// The views of those members that can be granted something.
 fn groups(cluster: &Cluster, up: &[usize]) -> BTreeSet<(u32, u64, Option<u32>)> {
     let all = up.iter().map(|i| cluster.node(*i).status());
     let usable = all.filter(|s| s.member && s.quorum.heard >= s.quorum.needed);
     usable.filter_map(|s| s.view.map(|(generation, epoch)| (generation, epoch, s.leader))).collect()
 }
 
-/// More than the founders are started at once, but fewer than twice as many: whoever meets whom first,
-/// there is one group in the end, and never two.
+/// Started at once: more nodes than a group needs founders, but fewer than twice as many. In whatever order
+/// they meet, there is one group in the end, and never two.
 #[test]
-fn more_than_the_founders_at_once_found_one_group() {
+fn surplus_founders_found_one_group() {
     for founders in [1, 2, 3, 4] {
         for n in founders..(2 * founders) {
             for seed in 0..100 {

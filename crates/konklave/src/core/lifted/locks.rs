@@ -1,5 +1,4 @@
-//! The locks that we have to do with in a view, each at a place of its own: a name is looked up once
-//! for whatever happens, and the rest goes by the place.
+//! The locks in use in this view. A name is looked up once per event; everything else goes by index.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,46 +7,46 @@ use rustc_hash::FxHashMap;
 use super::{Lock, REPORT};
 use crate::table::Name;
 
-/// Where a lock lies among the [`Locks`] that gave this place, and only there. Nothing is taken out of
-/// them; when they are dropped, with the end of a view or of our membership, nobody may keep one.
+/// The index of a lock in the [`Locks`] that returned it. Locks are never removed one by one; all are dropped
+/// when the view or the membership ends, and their indices with them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place(usize);
+pub(super) struct LockIndex(usize);
 
-/// Locks, in the order in which they came.
+/// Locks, in the order of their first use.
 #[derive(Default)]
 pub(super) struct Locks {
-    places: FxHashMap<Name, Place>,
-    /// Side by side: a lock is large, and a table of them mostly holes.
+    indices: FxHashMap<Name, LockIndex>,
+    /// Side by side: a lock is large, and a hash table of locks would waste most of its memory.
     locks: Vec<Lock>,
-    /// How many bytes all names take together.
+    /// The length of all names together.
     bytes: usize,
 }
 
 impl Locks {
-    pub(super) fn find(&self, name: &str) -> Option<Place> {
-        self.places.get(name).copied()
+    pub(super) fn find(&self, name: &str) -> Option<LockIndex> {
+        self.indices.get(name).copied()
     }
 
-    pub(super) fn find_or_begin(&mut self, name: &Name) -> Place {
-        if let Some(place) = self.find(name) {
-            return place;
+    pub(super) fn find_or_begin(&mut self, name: &Name) -> LockIndex {
+        if let Some(index) = self.find(name) {
+            return index;
         }
-        let place = Place(self.locks.len());
+        let index = LockIndex(self.locks.len());
         self.locks.push(Lock::new(name.clone()));
         self.bytes += name.len();
-        self.places.insert(name.clone(), place);
-        place
+        self.indices.insert(name.clone(), index);
+        index
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Lock> {
-        self.find(name).map(|place| &self[place])
+        self.find(name).map(|index| &self[index])
     }
 
     pub(super) fn len(&self) -> usize {
         self.locks.len()
     }
 
-    /// At most so many bytes are reports about them, if there are so many about each.
+    /// An upper bound of the bytes of all reports, with `reports` reports on each lock.
     pub(super) fn weight(&self, reports: usize) -> usize {
         (self.bytes + self.locks.len() * REPORT) * reports
     }
@@ -60,26 +59,26 @@ impl Locks {
         self.locks.iter()
     }
 
-    /// Those that are `meant`, by name.
-    pub(super) fn sorted(&self, meant: impl Fn(&Lock) -> bool) -> Vec<Place> {
-        let places = (0..self.locks.len()).map(Place);
-        let mut places: Vec<Place> = places.filter(|place| meant(&self[*place])).collect();
-        places.sort_unstable_by(|a, b| self[*a].name.cmp(&self[*b].name));
-        places
+    /// The indices of the locks that match, ordered by name.
+    pub(super) fn sorted(&self, matches: impl Fn(&Lock) -> bool) -> Vec<LockIndex> {
+        let indices = (0..self.locks.len()).map(LockIndex);
+        let mut indices: Vec<LockIndex> = indices.filter(|index| matches(&self[*index])).collect();
+        indices.sort_unstable_by(|a, b| self[*a].name.cmp(&self[*b].name));
+        indices
     }
 }
 
-impl Index<Place> for Locks {
+impl Index<LockIndex> for Locks {
     type Output = Lock;
 
-    fn index(&self, place: Place) -> &Lock {
-        &self.locks[place.0]
+    fn index(&self, index: LockIndex) -> &Lock {
+        &self.locks[index.0]
     }
 }
 
-impl IndexMut<Place> for Locks {
-    fn index_mut(&mut self, place: Place) -> &mut Lock {
-        &mut self.locks[place.0]
+impl IndexMut<LockIndex> for Locks {
+    fn index_mut(&mut self, index: LockIndex) -> &mut Lock {
+        &mut self.locks[index.0]
     }
 }
 
@@ -96,41 +95,41 @@ impl IntoIterator for Locks {
 mod tests {
     use super::*;
 
-    fn some(names: &[&str]) -> (Locks, Vec<Place>) {
+    fn some(names: &[&str]) -> (Locks, Vec<LockIndex>) {
         let mut locks = Locks::default();
-        let places = names.iter().map(|name| locks.find_or_begin(&Name::from(*name))).collect();
-        (locks, places)
+        let indices = names.iter().map(|name| locks.find_or_begin(&Name::from(*name))).collect();
+        (locks, indices)
     }
 
     #[test]
-    fn a_name_begins_once_and_keeps_its_place() {
-        let (mut locks, places) = some(&["b", "a", "b", "c"]);
-        assert_eq!(places[0], places[2]);
+    fn name_keeps_its_index() {
+        let (mut locks, indices) = some(&["b", "a", "b", "c"]);
+        assert_eq!(indices[0], indices[2]);
         assert_eq!(locks.len(), 3);
-        locks[places[0]].turn = 7;
+        locks[indices[0]].local_turns = 7;
         for i in 0..1000 {
             locks.find_or_begin(&Name::from(format!("more {i}")));
         }
-        for (name, place) in ["b", "a", "b", "c"].into_iter().zip(places) {
-            assert_eq!(locks.find(name), Some(place));
-            assert_eq!(&*locks[place].name, name);
+        for (name, index) in ["b", "a", "b", "c"].into_iter().zip(indices) {
+            assert_eq!(locks.find(name), Some(index));
+            assert_eq!(&*locks[index].name, name);
         }
-        assert_eq!(locks.get("b").map(|lock| lock.turn), Some(7));
-        assert_eq!(locks.get("a").map(|lock| lock.turn), Some(0));
+        assert_eq!(locks.get("b").map(|lock| lock.local_turns), Some(7));
+        assert_eq!(locks.get("a").map(|lock| lock.local_turns), Some(0));
     }
 
     #[test]
-    fn to_look_begins_nothing() {
+    fn lookup_creates_nothing() {
         let (locks, _) = some(&[]);
         assert!(locks.find("a").is_none() && locks.get("a").is_none());
         assert!(locks.is_empty());
     }
 
     #[test]
-    fn those_that_are_meant_come_by_name_and_all_in_the_order_of_their_coming() {
-        let (mut locks, places) = some(&["b", "d", "a", "c"]);
-        locks[places[1]].broken = true;
-        assert_eq!(locks.sorted(|lock| !lock.broken), [places[2], places[0], places[3]]);
+    fn sorted_orders_by_name_and_iter_by_first_use() {
+        let (mut locks, indices) = some(&["b", "d", "a", "c"]);
+        locks[indices[1]].broken = true;
+        assert_eq!(locks.sorted(|lock| !lock.broken), [indices[2], indices[0], indices[3]]);
         let names: Vec<&str> = locks.iter().map(|lock| &*lock.name).collect();
         assert_eq!(names, ["b", "d", "a", "c"]);
         assert!(locks.into_iter().map(|lock| lock.name).eq(["b", "d", "a", "c"].map(Name::from)));

@@ -9,17 +9,17 @@ use konklave_process::ProcessId;
 
 use crate::builder::Timings;
 use crate::error::Error;
-use crate::lifted::{Inside, Say};
+use crate::lifted::{LiftedFrame, LockMessage};
 use crate::lock::{Guard, Handover, LockRequest};
-use crate::mutex::Mutex;
+use crate::lock_algorithm::LockAlgorithm;
 use crate::testing::Cluster;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Names that nobody uses any more are forgotten by a new view, and only then is there one.
 #[test]
-fn a_new_view_makes_room_when_many_names_are_idle() {
-    let cluster = Cluster::served_by(Mutex::SuzukiKasami, 3, 0, Timings::default());
+fn new_view_forgets_many_idle_names() {
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::SuzukiKasami, 3, 0, Timings::default());
     let epoch = || cluster.node(1).status().view.map(|(_, epoch)| epoch);
     cluster.block_on(async {
         let node = cluster.node(0);
@@ -43,10 +43,10 @@ fn a_new_view_makes_room_when_many_names_are_idle() {
     });
 }
 
-/// The same for names that are few and long: what is said of them when a view ends must not become too long.
 #[test]
-fn a_new_view_makes_room_when_idle_names_are_long() {
-    let cluster = Cluster::served_by(Mutex::SuzukiKasami, 3, 0, Timings::default());
+fn new_view_forgets_long_idle_names() {
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::SuzukiKasami, 3, 0, Timings::default());
     let epoch = || cluster.node(1).status().view.map(|(_, epoch)| epoch);
     cluster.block_on(async {
         let node = cluster.node(0);
@@ -67,11 +67,12 @@ fn a_new_view_makes_room_when_idle_names_are_long() {
     });
 }
 
-/// Until the disk has what it must, a grant is not told. Who gives up meanwhile leaves nobody behind that
-/// has the lock.
+/// Until the record is on disk, a grant is held back. A request withdrawn meanwhile must not leave the lock
+/// held.
 #[test]
-fn who_gives_up_while_its_grant_waits_for_the_disk_does_not_have_it() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 1, 0, Timings::default());
+fn withdrawn_request_releases_held_back_grant() {
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 1, 0, Timings::default());
     let node = cluster.node(0);
     for drops in [false, true] {
         cluster.block_on(async {
@@ -91,10 +92,11 @@ fn who_gives_up_while_its_grant_waits_for_the_disk_does_not_have_it() {
     }
 }
 
-/// The same where the lease is lost meanwhile: what was not told yet is asked for again.
+/// If the lease ends meanwhile, the request is submitted again.
 #[test]
-fn a_grant_that_waits_for_the_disk_when_the_lease_ends_is_asked_for_again() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+fn held_back_grant_is_requested_again_after_lease_ends() {
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
     cluster.block_on(async {
         let lost = node.lock("b").acquire().await.unwrap();
@@ -113,10 +115,11 @@ fn a_grant_that_waits_for_the_disk_when_the_lease_ends_is_asked_for_again() {
     });
 }
 
-/// And where it is revoked meanwhile: who waits elsewhere has it, and the one it was not told comes next.
+/// If the lock is revoked meanwhile, the request of another node is served, and then the held-back one.
 #[test]
-fn a_grant_that_waits_for_the_disk_can_be_revoked() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+fn held_back_grant_can_be_revoked() {
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
     cluster.block_on(async {
         drop(node.lock("a").acquire().await.unwrap());
@@ -138,11 +141,11 @@ fn a_grant_that_waits_for_the_disk_can_be_revoked() {
     });
 }
 
-/// Twice at once, too: what is asked for again is not given back for the second time.
+/// Hazard: two revocations at once release the lock twice, although it was requested again in between.
 #[test]
-fn a_grant_that_waits_for_the_disk_and_is_revoked_twice_has_one_holder() {
-    for mutex in [Mutex::Table, Mutex::NaimiTrehel] {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+fn held_back_grant_revoked_twice_has_one_holder() {
+    for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         let node = cluster.node(0);
         cluster.block_on(async {
             node.shared().with(|core, _| core.unsaved = true);
@@ -158,12 +161,12 @@ fn a_grant_that_waits_for_the_disk_and_is_revoked_twice_has_one_holder() {
             let held = late.take().unwrap().unwrap();
             assert_eq!(held.state(), crate::State::Held);
             let next = cluster.node(2).lock("a").timeout(100 * MS).acquire().await;
-            assert!(next.is_err(), "{mutex}: two hold it at once");
+            assert!(next.is_err(), "{algorithm}: two mode it at once");
         });
     }
 }
 
-/// Asks without waiting for the answer: what it is, once it is there.
+/// Sends a request without waiting; the answer appears in the returned cell.
 fn ask(cluster: &Cluster, request: LockRequest) -> Rc<RefCell<Option<Result<Guard, Error>>>> {
     let answer = Rc::new(RefCell::new(None));
     let to = answer.clone();
@@ -174,15 +177,19 @@ fn ask(cluster: &Cluster, request: LockRequest) -> Rc<RefCell<Option<Result<Guar
     answer
 }
 
-/// What lies here is not given safely before a majority knows of that, however quickly it could be.
+/// Fast although it is idle here: a lease-safe grant needs a majority that knows of it.
 #[test]
-fn a_lock_that_lies_here_is_given_safely_only_when_others_know() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+fn idle_lock_is_granted_lease_safe_only_after_majority_noted_it() {
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(1);
     cluster.block_on(async {
-        drop(node.lock("a").mode(Handover::Fast).acquire().await.unwrap());
+        drop(node.lock("a").handover(Handover::Fast).acquire().await.unwrap());
         cluster.isolate(1);
-        assert!(node.lock("a").mode(Handover::Fast).try_acquire().await.is_ok(), "it lies here");
+        assert!(
+            node.lock("a").handover(Handover::Fast).try_acquire().await.is_ok(),
+            "it lies here"
+        );
         let safe = node.lock("a").timeout(100 * MS).acquire().await;
         assert!(matches!(safe, Err(Error::TimedOut(_))), "{safe:?}");
         cluster.heal();
@@ -190,29 +197,30 @@ fn a_lock_that_lies_here_is_given_safely_only_when_others_know() {
     });
 }
 
-/// Nor while one who is gone may still believe to have it.
+/// An excluded holder may still use the lock.
 #[test]
-fn a_lock_that_lies_here_is_not_given_while_it_is_frozen() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+fn idle_lock_is_not_granted_while_fenced() {
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
     cluster.block_on(async {
         let held = cluster.node(2).lock("a").acquire().await.unwrap();
         let until = cluster.now() + held.valid_for();
         cluster.crash(2);
         cluster.sleep(100 * MS).await;
-        // Who does not wait is refused, after which the lock lies where that was.
-        let busy = node.lock("a").mode(Handover::Fast).try_acquire().await;
+        // The refused request leaves the idle lock at its node.
+        let busy = node.lock("a").handover(Handover::Fast).try_acquire().await;
         assert!(matches!(busy, Err(Error::Busy(_))), "{busy:?}");
-        let next = node.lock("a").mode(Handover::Fast).acquire().await.unwrap();
+        let next = node.lock("a").handover(Handover::Fast).acquire().await.unwrap();
         assert!(cluster.now() >= until, "it may still be at it");
         drop(next);
     });
 }
 
-/// And who may hold nothing is not let in, and waits no longer than it wants to.
 #[test]
-fn without_a_lease_a_lock_that_lies_here_is_not_given() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+fn idle_lock_is_not_granted_without_lease() {
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(1);
     cluster.block_on(async {
         let held = node.lock("a").acquire().await.unwrap();
@@ -225,10 +233,11 @@ fn without_a_lease_a_lock_that_lies_here_is_not_given() {
     });
 }
 
-/// A word of one who used the lock before arrives when it has come, and its grant is not told yet.
+/// Scenario: a refusal by the last holder arrives after the lock, while the grant is still held back.
 #[test]
-fn who_was_granted_it_is_not_refused_by_a_late_word() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+fn late_refusal_does_not_cancel_grant() {
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
     cluster.block_on(async {
         drop(node.lock("a").acquire().await.unwrap());
@@ -237,13 +246,16 @@ fn who_was_granted_it_is_not_refused_by_a_late_word() {
         assert!(poll_fn(|t| Poll::Ready(asked.as_mut().poll(t).is_pending())).await);
         cluster.sleep(5 * MS).await;
         node.shared().with(|core, _| {
-            let (from, place) = (ProcessId(1), core.lifted.locks.find("a").unwrap());
-            let number = core.lifted.locks[place].user.as_ref().unwrap().number;
+            let (from, index) = (ProcessId(1), core.lifted.locks.find("a").unwrap());
+            let number = core.lifted.locks[index].user.as_ref().unwrap().number;
             let next = core.lifted.received.get(&from).copied().unwrap_or(0) + 1;
-            let say = Say::Used { number };
+            let message = LockMessage::InUse { number };
             let view = core.lifted.view;
-            core.on_inside(from, Inside { view, number: next, name: "a".into(), say });
-            // It was not really said.
+            core.on_lifted_frame(
+                from,
+                LiftedFrame { view, number: next, name: "a".into(), message },
+            );
+            // The frame was made up: do not count it.
             core.lifted.received.insert(from, next - 1);
         });
         node.shared().with(|core, _| core.saved());

@@ -6,32 +6,32 @@ use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
 use super::*;
 use crate::table::{Batch, Op};
-use crate::table::{Hold, Refusal, Space};
+use crate::table::{LockMode, Refusal, Space};
 
 fn member(id: u32) -> Member {
     Member { id: ProcessId(id), incarnation: 1 }
 }
 
-fn claim(id: u32, number: u64) -> Claim {
-    Claim { member: member(id), session: 0, number }
+fn claim(id: u32, number: u64) -> ClaimId {
+    ClaimId { member: member(id), session: 0, number }
 }
 
 fn key() -> Key {
     Key { space: Space::Lock, name: "a".into() }
 }
 
-fn acquire(claim: Claim, hold: Hold) -> Op {
+fn acquire(claim: ClaimId, mode: LockMode) -> Op {
     let label = "".into();
-    Op::Acquire { claim, key: key(), hold, wait: true, safe: true, priority: 0, label }
+    Op::Acquire { claim, key: key(), mode, wait: true, safe: true, priority: 0, label }
 }
 
-fn apply(table: &mut Table, op: Op) -> Vec<Claim> {
+fn apply(table: &mut Table, op: Op) -> Vec<ClaimId> {
     let mut out = Vec::new();
     table.apply(&op, &mut out);
     granted(&out)
 }
 
-fn granted(out: &[Outcome]) -> Vec<Claim> {
+fn granted(out: &[Outcome]) -> Vec<ClaimId> {
     let granted = |o: &Outcome| match o {
         Outcome::Granted { claim, .. } => Some(*claim),
         _ => None,
@@ -39,19 +39,18 @@ fn granted(out: &[Outcome]) -> Vec<Claim> {
     out.iter().filter_map(granted).collect()
 }
 
-/// Several operations are carried out before anyone acts on what became of them.
 #[test]
-fn what_is_told_twice_in_a_row_is_told_once_but_for_what_comes_after_a_grant() {
+fn repeated_outcomes_are_merged_until_next_grant() {
     let (a, b, c) = (claim(0, 1), claim(1, 1), claim(2, 1));
     let (mut table, mut out) = (Table::default(), Vec::new());
     for claim in [a, b, c] {
-        table.apply(&acquire(claim, Hold::Exclusive), &mut out);
+        table.apply(&acquire(claim, LockMode::Exclusive), &mut out);
     }
-    let (changed, wanted) = (Outcome::Changed { key: key() }, Outcome::Wanted { key: key() });
+    let (changed, wanted) = (Outcome::Changed { key: key() }, Outcome::Contended { key: key() });
     assert_eq!(out[1..], [changed.clone(), wanted.clone()], "a has it, and others want it");
     table.apply(&Op::Release { claim: a, key: key() }, &mut out);
     assert!(matches!(out[3], Outcome::Granted { claim, .. } if claim == b));
-    // Who has it now must hear that someone wants it: it could not know before.
+    // The new holder's node could not know of the queue before.
     assert_eq!(out[4..], [changed, wanted]);
 }
 
@@ -59,14 +58,14 @@ fn what_is_told_twice_in_a_row_is_told_once_but_for_what_comes_after_a_grant() {
 fn first_come_first_served() {
     let mut table = Table::default();
     let (a, b, c) = (claim(0, 1), claim(1, 1), claim(2, 1));
-    assert_eq!(apply(&mut table, acquire(a, Hold::Exclusive)), [a]);
-    assert_eq!(apply(&mut table, acquire(b, Hold::Shared)), []);
-    assert_eq!(apply(&mut table, acquire(c, Hold::Shared)), []);
+    assert_eq!(apply(&mut table, acquire(a, LockMode::Exclusive)), [a]);
+    assert_eq!(apply(&mut table, acquire(b, LockMode::Shared)), []);
+    assert_eq!(apply(&mut table, acquire(c, LockMode::Shared)), []);
     assert_eq!(apply(&mut table, Op::Release { claim: b, key: key() }), [], "it holds nothing");
     assert_eq!(apply(&mut table, Op::Release { claim: a, key: key() }), [b, c]);
-    assert_eq!(apply(&mut table, acquire(a, Hold::Exclusive)), []);
+    assert_eq!(apply(&mut table, acquire(a, LockMode::Exclusive)), []);
     let d = claim(0, 2);
-    assert_eq!(apply(&mut table, acquire(d, Hold::Shared)), [], "not past who waits");
+    assert_eq!(apply(&mut table, acquire(d, LockMode::Shared)), [], "not past who waits");
     assert_eq!(apply(&mut table, Op::Cancel { claim: a, key: key() }), [d]);
     for claim in [b, c, d] {
         apply(&mut table, Op::Release { claim, key: key() });
@@ -75,54 +74,54 @@ fn first_come_first_served() {
 }
 
 #[test]
-fn a_departed_holder_is_frozen_until_it_must_know_unless_it_left() {
+fn excluded_holder_is_fenced_until_lease_expires() {
     let view = |epoch| ViewId { generation: 1, epoch, coordinator: ProcessId(1) };
     let (a, b) = (claim(0, 1), claim(1, 1));
-    let waiting = || {
+    let request = || {
         let mut table = Table::default();
-        apply(&mut table, acquire(a, Hold::Exclusive));
-        apply(&mut table, acquire(b, Hold::Exclusive));
+        apply(&mut table, acquire(a, LockMode::Exclusive));
+        apply(&mut table, acquire(b, LockMode::Exclusive));
         table
     };
     let left: ProcessSet = [ProcessId(0)].into_iter().collect();
     let nobody = ProcessSet::new();
     let mut out = Vec::new();
-    let mut table = waiting();
+    let mut table = request();
     table.install(view(1), &[member(1)], &nobody, &mut out);
     assert_eq!(granted(&out), []);
-    assert_eq!(table.frozen(), [member(0)]);
-    assert_eq!(apply(&mut table, Op::Thaw { member: member(0) }), [b]);
-    // It left of its own will.
-    let mut table = waiting();
+    assert_eq!(table.fenced(), [member(0)]);
+    assert_eq!(apply(&mut table, Op::LeaseExpired { member: member(0) }), [b]);
+    // It left in order.
+    let mut table = request();
     table.install(view(1), &[member(1)], &left, &mut out);
     assert_eq!(granted(&std::mem::take(&mut out)), [b]);
-    // It is there again, in another life, which says nothing of the one before; at once, or later.
+    // It has restarted, at once or later: that says nothing about its earlier incarnation.
     let reborn = Member { incarnation: 2, ..member(0) };
     for gone_first in [false, true] {
-        let mut table = waiting();
+        let mut table = request();
         if gone_first {
             table.install(view(1), &[member(1)], &nobody, &mut Vec::new());
         }
         table.install(view(2), &[member(1), reborn], &nobody, &mut out);
         assert_eq!(granted(&std::mem::take(&mut out)), []);
-        assert_eq!(apply(&mut table, Op::Thaw { member: member(0) }), [b]);
+        assert_eq!(apply(&mut table, Op::LeaseExpired { member: member(0) }), [b]);
     }
 }
 
-/// Who was told the table has come to it in another way than who saw all of it: what is done for many locks at
-/// once, and which token each gets by it, must be the same.
+/// A new member builds its table from parts. The order in which many locks are served, and so their tokens,
+/// must be the same as at the old members.
 #[test]
-fn many_locks_are_served_in_the_same_order_everywhere() {
-    let wish = |id, name: u64| {
+fn locks_are_served_in_same_order_at_all_members() {
+    let acquire_named = |id, name: u64| {
         let key = Key { space: Space::Lock, name: format!("l{name}").into() };
-        let (hold, label) = (Hold::Exclusive, "".into());
+        let (mode, label) = (LockMode::Exclusive, "".into());
         let claim = claim(id, name);
-        Op::Acquire { claim, key, hold, wait: true, safe: false, priority: 0, label }
+        Op::Acquire { claim, key, mode, wait: true, safe: false, priority: 0, label }
     };
     let mut old = Table::default();
     for name in (0..200).map(|i| i * 77 % 200) {
-        apply(&mut old, wish(0, name));
-        apply(&mut old, wish(1, name));
+        apply(&mut old, acquire_named(0, name));
+        apply(&mut old, acquire_named(1, name));
     }
     let mut new = Table::default();
     for part in old.parts() {
@@ -141,55 +140,55 @@ fn many_locks_are_served_in_the_same_order_everywhere() {
 }
 
 #[test]
-fn who_does_not_wait_is_refused_unless_the_lock_may_only_be_kept() {
+fn try_request_is_refused_unless_lock_may_be_cached() {
     let mut table = Table::default();
     let (a, b) = (claim(0, 1), claim(1, 1));
     let label: Arc<str> = "".into();
-    let tries = |claim, hold| Op::Acquire {
+    let tries = |claim, mode| Op::Acquire {
         claim,
         key: key(),
-        hold,
+        mode,
         wait: false,
         safe: true,
         priority: 0,
         label: label.clone(),
     };
-    apply(&mut table, acquire(a, Hold::Exclusive));
+    apply(&mut table, acquire(a, LockMode::Exclusive));
     let mut out = Vec::new();
-    table.apply(&tries(b, Hold::Exclusive), &mut out);
-    assert_eq!(out, [Outcome::Wanted { key: key() }], "its holder knows whether it is used");
+    table.apply(&tries(b, LockMode::Exclusive), &mut out);
+    assert_eq!(out, [Outcome::Contended { key: key() }], "its holder knows whether it is used");
     out.clear();
     table.apply(&Op::Deny { claim: b, key: key() }, &mut out);
     let why = Refusal::Busy;
     assert!(out.contains(&Outcome::Refused { claim: b, key: key(), why }));
     apply(&mut table, Op::Release { claim: a, key: key() });
-    apply(&mut table, acquire(a, Hold::Shared));
+    apply(&mut table, acquire(a, LockMode::Shared));
     out.clear();
-    table.apply(&tries(b, Hold::Exclusive), &mut out);
+    table.apply(&tries(b, LockMode::Exclusive), &mut out);
     assert_eq!(out, [Outcome::Refused { claim: b, key: key(), why }]);
 }
 
 proptest! {
-    /// Whatever is done in whatever order: exclusive holders are alone, tokens grow, what is free is
-    /// forgotten, and a table that was sent in parts goes on as the one it came from.
+    /// After any operations: exclusive holders are alone, tokens grow, free locks are not stored, and a table
+    /// transferred in parts behaves like the original.
     #[test]
-    fn the_laws_of_the_table(steps in prop::collection::vec((0..4u32, 0..3u64, 0..9u8, any::<bool>()), 1..80)) {
+    fn table_invariants(steps in prop::collection::vec((0..4u32, 0..3u64, 0..9u8, any::<bool>()), 1..80)) {
         let mut table = Table::default();
         let mut copy: Option<Table> = None;
         let mut highest = Token::default();
         for (at, (id, number, what, wait)) in steps.into_iter().enumerate() {
             let claim = claim(id, number);
             let label: Arc<str> = "".into();
-            let ask = |hold| Op::Acquire {
-                claim, key: key(), hold, wait, safe: wait, priority: 0, label: label.clone(),
+            let ask = |mode| Op::Acquire {
+                claim, key: key(), mode, wait, safe: wait, priority: 0, label: label.clone(),
             };
             let taken = |l: &Lock| {
                 l.holders.iter().any(|g| g.claim == claim) || l.queue.iter().any(|w| w.claim == claim)
             };
             let has = table.lock(&key()).is_some_and(taken);
             let op = match what {
-                0..=2 if !has => ask(Hold::Exclusive),
-                3 if !has => ask(Hold::Shared),
+                0..=2 if !has => ask(LockMode::Exclusive),
+                3 if !has => ask(LockMode::Shared),
                 4 => Op::Cancel { claim, key: key() },
                 5 => Op::Deny { claim, key: key() },
                 6 => Op::Revoke { claim, key: key(), token: None },
@@ -215,7 +214,7 @@ proptest! {
                 }
             }
             if let Some(lock) = table.lock(&key()) {
-                let alone = lock.holders.iter().all(|g| g.hold == Hold::Shared);
+                let alone = lock.holders.iter().all(|g| g.mode == LockMode::Shared);
                 prop_assert!(alone || lock.holders.len() == 1);
                 prop_assert!(!lock.holders.is_empty(), "who waits for nobody has it");
             }

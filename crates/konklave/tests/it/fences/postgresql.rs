@@ -1,4 +1,4 @@
-//! The statement in `PostgreSQL`, by its own client.
+//! The fence statement in PostgreSQL, with its own client.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ fn accounts(language: Option<&str>) -> Option<(Server, Session)> {
     Some((server, session))
 }
 
-/// The statement with its values, which the client puts in.
+/// The statement with its values filled in.
 fn write(balance: u32, token: Token) -> String {
     let token = token.to_hex();
     format!("\\set id 1\n\\set balance {balance}\n\\set token '''{token}'''\n{SQL};")
@@ -33,7 +33,7 @@ fn tokens() -> (Token, Token) {
 }
 
 #[test]
-fn a_row_is_not_changed_by_a_holder_of_the_past() {
+fn stale_token_does_not_change_row() {
     let Some((_server, mut session)) = accounts(None) else { return };
     let (old, new) = tokens();
     assert_eq!(session.ask(&write(90, old)), ["UPDATE 1"]);
@@ -43,7 +43,7 @@ fn a_row_is_not_changed_by_a_holder_of_the_past() {
     assert_eq!(balances(&mut session), ["60", "100"]);
 }
 
-/// As drivers have it: values apart from the text.
+/// As drivers do: values apart from the text.
 #[test]
 fn the_statement_can_be_prepared() {
     let Some((_server, mut session)) = accounts(None) else { return };
@@ -57,9 +57,9 @@ fn the_statement_can_be_prepared() {
 }
 
 #[test]
-fn no_language_changes_the_order_of_tokens() {
+fn collation_does_not_change_order_of_tokens() {
     let Some((_server, mut session)) = accounts(Some("da")) else { return };
-    // In Danish `aa` comes last, being an å.
+    // In Danish `aa` comes last, as å.
     assert_eq!(session.ask("SELECT 'aa' < 'ab';"), ["f"]);
     let (old, new) = (Token { k: 0xaa, ..Token::default() }, Token { k: 0xab, ..Token::default() });
     assert_eq!(session.ask(&write(80, new)), ["UPDATE 1"]);
@@ -67,14 +67,14 @@ fn no_language_changes_the_order_of_tokens() {
     assert_eq!(session.ask(&write(60, new)), ["UPDATE 1"]);
 }
 
-/// A later holder is in the middle of a transaction when a holder of the past comes.
+/// A later holder's transaction is open when a former holder writes.
 #[test]
-fn a_holder_of_the_past_that_had_to_wait_is_refused() {
+fn stale_token_is_refused_after_waiting_for_row() {
     let Some((server, mut later)) = accounts(None) else { return };
     let (old, new) = tokens();
     for (level, answer) in [("READ COMMITTED", &["UPDATE 0"][..]), ("REPEATABLE READ", &[])] {
         let (mut past, mut watcher) = (server.session(), server.session());
-        // Nobody has been here, as far as the one of the past can see: it has to wait, and look again.
+        // The former holder does not see the later write yet: it has to wait for the row, and check again.
         assert_eq!(later.ask("UPDATE account SET fence = '';"), ["UPDATE 2"]);
         past.ask(&format!("SET default_transaction_isolation = '{level}';"));
         assert_eq!(later.ask("BEGIN;"), ["BEGIN"]);
@@ -82,11 +82,11 @@ fn a_holder_of_the_past_that_had_to_wait_is_refused() {
         past.say(&write(70, old));
         waits(&mut watcher);
         assert_eq!(later.ask("COMMIT;"), ["COMMIT"]);
-        // In the second case it is an error: the row has changed since its transaction began.
+        // In the second case it is an error: the row has changed since the transaction began.
         assert_eq!(past.hear(), answer, "{level}");
         assert_eq!(balances(&mut watcher), ["80", "100"]);
     }
-    // The other way round, both write: the later one last.
+    // The other way round, both write, the later holder last.
     let mut past = server.session();
     assert_eq!(past.ask("UPDATE account SET fence = '';\nBEGIN;"), ["UPDATE 2", "BEGIN"]);
     assert_eq!(past.ask(&write(50, old)), ["UPDATE 1"]);
@@ -97,7 +97,7 @@ fn a_holder_of_the_past_that_had_to_wait_is_refused() {
     assert_eq!(balances(&mut later), ["40", "100"]);
 }
 
-/// Until somebody waits for a row.
+/// Waits until a session is blocked on a row.
 fn waits(watcher: &mut Session) {
     let start = Instant::now();
     while watcher.ask("SELECT count(*) FROM pg_locks WHERE NOT granted;") != ["1"] {
@@ -106,9 +106,9 @@ fn waits(watcher: &mut Session) {
     }
 }
 
-/// Two write as fast as they can, with tokens that go up and down: what gets through only goes up.
+/// Two sessions write as fast as they can, with tokens that go up and down: the stored token only goes up.
 #[test]
-fn of_two_who_race_the_lower_never_wins_after_the_higher() {
+fn racing_writers_never_lower_the_fence() {
     let Some((server, mut session)) = accounts(None) else { return };
     session.ask(
         "CREATE TABLE history (number BIGSERIAL, fence TEXT);
@@ -118,7 +118,7 @@ fn of_two_who_race_the_lower_never_wins_after_the_higher() {
     );
     let racers = [1_u64, 2].map(|who| {
         let mut racer = server.session();
-        // Upwards on the whole, with steps back, and never the same as the other's.
+        // Rising overall, with steps back, and never equal to the other session's.
         let token = |i: u64| Token { k: 2 * (i + 40 * (i % 3)) + who, ..Token::default() };
         let all: Vec<String> = (0..400).map(|i| write(i as u32, token(i))).collect();
         racer.say(&all.join("\n"));

@@ -1,4 +1,4 @@
-//! A `PostgreSQL` server of the distribution, for a test: private, by a socket in its own folder.
+//! A private PostgreSQL server for a test, on a socket in its own directory.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getuid, kill_process};
 
-/// A server that is gone after the test, with its folder.
+/// A server that ends with the test, with its directory.
 pub(super) struct Server {
     programs: PathBuf,
     folder: PathBuf,
     process: Option<Child>,
 }
 
-/// The newest version, and where Debian has its programs.
+/// The newest installed version, and its directory on Debian.
 fn newest() -> Option<(u32, PathBuf)> {
     let entries = fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
     let versions = entries.filter_map(|entry| {
@@ -27,7 +27,7 @@ fn newest() -> Option<(u32, PathBuf)> {
     versions.filter(|(_, programs)| programs.join("postgres").is_file()).max()
 }
 
-/// The user that Debian makes for it: it does not run as root.
+/// Debian's user for it: the server refuses to run as root.
 fn user() -> Option<(u32, u32)> {
     let users = fs::read_to_string("/etc/passwd").ok()?;
     let line = users.lines().find(|line| line.starts_with("postgres:"))?;
@@ -36,8 +36,7 @@ fn user() -> Option<(u32, u32)> {
 }
 
 impl Server {
-    /// One server, whose databases are for a language if one is given; nothing, and a word why, where
-    /// there is none.
+    /// A server, whose databases have the given locale; `None`, with a note on stderr, if none is installed.
     pub(super) fn new(language: Option<&str>) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let Some((version, programs)) = newest() else {
@@ -49,7 +48,7 @@ impl Server {
             return None;
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Paths of sockets are short.
+        // Socket paths are short.
         let name = format!("konk-pg-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).expect("a folder");
@@ -78,7 +77,7 @@ impl Server {
         Some(server)
     }
 
-    /// A program of it, as a user who may; it does not outlive the test, however that ends.
+    /// One of its programs, run as a user that may; it ends with the test, however that ends.
     fn program(&self, name: &str) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "QUIT"]).current_dir(&self.folder);
@@ -105,14 +104,14 @@ impl Server {
         }
     }
 
-    /// Its own client, which takes statements and answers with rows and with how many were changed.
+    /// Its client, which prints rows and numbers of changed rows.
     fn psql(&self) -> Command {
         let mut psql = Command::new(self.programs.join("psql"));
         psql.args(["-X", "-A", "-t", "-U", "postgres", "-d", "postgres", "-h"]).arg(&self.folder);
         psql
     }
 
-    /// A session, which lasts until it is dropped.
+    /// A session, until it is dropped.
     pub(super) fn session(&self) -> Session {
         let mut psql = self.psql();
         let started = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -126,7 +125,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // At once, but so that it takes its shared memory along.
+            // Immediate, but removes its shared memory.
             let _ = kill_process(Pid::from_child(&process), Signal::QUIT);
             let _ = process.wait();
         }
@@ -134,7 +133,7 @@ impl Drop for Server {
     }
 }
 
-/// Somebody who talks to the server.
+/// A client session.
 pub(super) struct Session {
     process: Child,
     input: ChildStdin,
@@ -142,13 +141,13 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Says something; the answer may take its time.
+    /// Sends a statement without waiting for the answer.
     pub(super) fn say(&mut self, text: &str) {
-        // What it prints after it is how we know that it has come to the end.
+        // The marker printed after it shows the end of the answer.
         writeln!(self.input, "{text}\n\\echo ---").expect("psql listens");
     }
 
-    /// What comes back for what was said: lines.
+    /// The lines of the answer.
     pub(super) fn hear(&mut self) -> Vec<String> {
         let lines = (&mut self.output).lines().map(|line| line.expect("text"));
         lines.take_while(|line| line != "---").collect()

@@ -1,4 +1,4 @@
-//! The host of the group below: what it sends, sets, tells and saves becomes the node's.
+//! Host of the virtual synchrony process: turns its effects into outputs, timers and records of the node.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,27 +7,27 @@ use konklave_algorithms::group::virtual_synchrony::{Message, Record as Life, Tim
 use konklave_algorithms::group::{Indication, ViewId};
 use konklave_process::{Effect, Host, ProcessId, Rng};
 
-use super::{Below, Output};
+use super::{GroupProcess, Output};
 use crate::store::Record;
 use crate::table::Batch;
 use crate::wire::Frame;
 
-/// How many frames of a step are looked through for one that says less of the same.
+/// The most frames of a step to search for an earlier acknowledgement.
 const LOOKED_THROUGH: usize = 32;
 
-pub(super) struct Stage<'a> {
+pub(super) struct GroupHost<'a> {
     pub(super) out: &'a mut Vec<Output>,
     pub(super) timers: &'a mut Vec<(Timer, Duration)>,
     pub(super) rng: &'a mut Rng,
-    pub(super) told: &'a mut VecDeque<Indication<Batch>>,
+    pub(super) indications: &'a mut VecDeque<Indication<Batch>>,
     pub(super) record: &'a mut Record,
     pub(super) unsaved: &'a mut bool,
     pub(super) now: Duration,
 }
 
-impl Stage<'_> {
-    /// What we said in this step of how much we have: who gets several messages at once confirms the
-    /// last of them. Nothing passes what must be on disk before.
+impl GroupHost<'_> {
+    /// The acknowledgement this step has already queued for `to`, if any: only the highest of a step is sent.
+    /// The search stops at a record to save, because a later acknowledgement must not overtake it.
     fn earlier_ack(&mut self, to: ProcessId, view: ViewId) -> Option<&mut u64> {
         let lately = self.out.iter_mut().rev().take(LOOKED_THROUGH);
         let mut frames = lately.map_while(|output| match output {
@@ -41,8 +41,8 @@ impl Stage<'_> {
     }
 }
 
-impl Host<Below> for Stage<'_> {
-    fn perform(&mut self, effect: Effect<Below>) {
+impl Host<GroupProcess> for GroupHost<'_> {
+    fn perform(&mut self, effect: Effect<GroupProcess>) {
         match effect {
             Effect::Send { to, message } => self.send(to, message),
             Effect::SetTimer { timer, after } => {
@@ -50,13 +50,13 @@ impl Host<Below> for Stage<'_> {
                 self.timers.push((timer, self.now + after));
             }
             Effect::CancelTimer { timer } => self.timers.retain(|(t, _)| *t != timer),
-            Effect::Indicate(indication) => self.told.push_back(indication),
+            Effect::Indicate(indication) => self.indications.push_back(indication),
             Effect::Save(Life { incarnation, generation }) => {
                 (self.record.incarnation, self.record.generation) = (incarnation, generation);
                 self.out.push(Output::Save(self.record.clone()));
                 *self.unsaved = true;
             }
-            // A frame that makes no sense is dropped: the sender's trouble, not ours.
+            // A message that makes no sense in this state is dropped: its sender is at fault.
             Effect::Unexpected(_) => {}
         }
     }
@@ -84,41 +84,42 @@ mod tests {
         Message::Ack { view: ViewId::default(), held }
     }
 
-    /// What these acknowledgements, each to its receiver, leave to be said; with a record in between.
-    fn said(acks: &[(u32, u64)], saved_before: usize) -> Vec<(u32, u64)> {
-        let (mut out, mut timers, mut told) = (Vec::new(), Vec::new(), VecDeque::new());
+    /// The frames that remain of these acknowledgements `(receiver, held)`, with a record saved before the
+    /// given one.
+    fn queued(acks: &[(u32, u64)], saved_before: usize) -> Vec<(u32, u64)> {
+        let (mut out, mut timers, mut indications) = (Vec::new(), Vec::new(), VecDeque::new());
         let (mut rng, mut record, mut unsaved) = (Rng::new(0), Record::default(), false);
-        let mut stage = Stage {
+        let mut host = GroupHost {
             out: &mut out,
             timers: &mut timers,
             rng: &mut rng,
-            told: &mut told,
+            indications: &mut indications,
             record: &mut record,
             unsaved: &mut unsaved,
             now: Duration::ZERO,
         };
         for (i, (to, held)) in acks.iter().enumerate() {
             if i == saved_before {
-                stage.perform(Effect::Save(Life { incarnation: 1, generation: 1 }));
+                host.perform(Effect::Save(Life { incarnation: 1, generation: 1 }));
             }
-            stage.send(ProcessId(*to), ack(*held));
+            host.send(ProcessId(*to), ack(*held));
         }
-        let said = |output| match output {
+        let ack = |output| match output {
             Output::Send { to, frame: Frame::Group(Message::Ack { held, .. }) } => {
                 Some((to.0, held))
             }
             _ => None,
         };
-        out.into_iter().filter_map(said).collect()
+        out.into_iter().filter_map(ack).collect()
     }
 
     #[test]
-    fn the_last_word_of_a_step_on_how_much_we_have_is_the_only_one() {
-        assert_eq!(said(&[(1, 3), (2, 3), (1, 4), (2, 4), (1, 5)], 9), [(1, 5), (2, 4)]);
+    fn only_highest_ack_of_step_is_sent() {
+        assert_eq!(queued(&[(1, 3), (2, 3), (1, 4), (2, 4), (1, 5)], 9), [(1, 5), (2, 4)]);
     }
 
     #[test]
-    fn nothing_is_confirmed_before_what_must_be_on_disk() {
-        assert_eq!(said(&[(1, 3), (1, 4), (1, 5)], 1), [(1, 3), (1, 5)]);
+    fn ack_does_not_overtake_record_to_save() {
+        assert_eq!(queued(&[(1, 3), (1, 4), (1, 5)], 1), [(1, 3), (1, 5)]);
     }
 }

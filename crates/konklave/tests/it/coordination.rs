@@ -1,4 +1,4 @@
-//! Groups, campaigns, barriers, semaphores, sessions: what is more than one lock.
+//! Groups, campaigns, barriers, semaphores and sessions.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use konklave::{Error, Group, GroupEvent, Handover, State, WhyState};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// What a member of a group has seen: its state is the list of all messages.
+/// The events of a group member; its state is the list of all messages.
 #[derive(Default)]
 struct Log {
     messages: Vec<String>,
@@ -17,7 +17,7 @@ struct Log {
     started_with: Option<Vec<String>>,
 }
 
-/// Reads until nothing more has come for a while, and gives its state to who asks for it.
+/// Reads until no event has come for a while, and gives the state when asked.
 async fn follow(cluster: &Cluster, group: &mut Group, log: &mut Log, time: Duration) {
     loop {
         let event = tokio::select! {
@@ -44,29 +44,29 @@ async fn follow(cluster: &Cluster, group: &mut Group, log: &mut Log, time: Durat
     }
 }
 
-/// A group whose messages we may want as soon as they have their place.
-fn heard(group: Group, early: bool) -> Group {
-    if early { group.agreed() } else { group }
+/// The group, with agreed delivery if `agreed`.
+fn with_delivery(group: Group, agreed: bool) -> Group {
+    if agreed { group.agreed() } else { group }
 }
 
 #[test]
-fn everyone_gets_all_messages_in_one_order_and_who_joins_gets_the_state() {
-    for (seed, early) in (0..8).map(|seed| (seed, [seed & 1, seed & 2, seed & 4].map(|e| e > 0))) {
-        talk_join_and_leave(seed, early);
+fn members_get_all_messages_in_order_and_new_ones_the_state() {
+    for (seed, agreed) in (0..8).map(|seed| (seed, [seed & 1, seed & 2, seed & 4].map(|e| e > 0))) {
+        talk_join_and_leave(seed, agreed);
     }
 }
 
-fn talk_join_and_leave(seed: u64, early: [bool; 3]) {
+fn talk_join_and_leave(seed: u64, agreed: [bool; 3]) {
     let cluster = Cluster::seeded(3, seed);
     cluster.block_on(async {
         let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
-        let mut first = heard(a.group("chat").await.unwrap(), early[0]);
+        let mut first = with_delivery(a.group("chat").await.unwrap(), agreed[0]);
         let mut logs = [Log::default(), Log::default(), Log::default()];
         follow(&cluster, &mut first, &mut logs[0], MS * 5).await;
         assert_eq!(logs[0].started_with, Some(vec![]));
         let joins = b.group("chat");
         let ((), second) = tokio::join!(follow(&cluster, &mut first, &mut logs[0], MS * 5), joins);
-        let mut second = heard(second.unwrap(), early[1]);
+        let mut second = with_delivery(second.unwrap(), agreed[1]);
         for i in 0..50 {
             first.send(format!("a{i}").into_bytes()).await.unwrap();
             second.send(format!("b{i}").into_bytes()).await.unwrap();
@@ -75,7 +75,7 @@ fn talk_join_and_leave(seed: u64, early: [bool; 3]) {
         follow(&cluster, &mut second, &mut logs[1], MS * 5).await;
         assert_eq!(logs[0].messages.len(), 100);
         assert_eq!(logs[0].messages, logs[1].messages);
-        // The third comes while messages are on their way.
+        // The third member joins while messages are in flight.
         for i in 50..60 {
             first.send(format!("a{i}").into_bytes()).await.unwrap();
         }
@@ -86,7 +86,7 @@ fn talk_join_and_leave(seed: u64, early: [bool; 3]) {
             follow(&cluster, &mut second, two, MS * 5),
             joins
         );
-        let mut third = heard(third.unwrap(), early[2]);
+        let mut third = with_delivery(third.unwrap(), agreed[2]);
         second.send(b"last".to_vec()).await.unwrap();
         follow(&cluster, &mut third, three, MS * 5).await;
         follow(&cluster, &mut first, one, MS * 5).await;
@@ -103,14 +103,14 @@ fn talk_join_and_leave(seed: u64, early: [bool; 3]) {
 }
 
 #[test]
-fn who_does_not_wait_for_a_majority_is_told_as_soon_as_the_order_is_known() {
+fn agreed_delivery_does_not_wait_for_majority() {
     let cluster = Cluster::new(3);
     cluster.delay(MS * 10, MS * 10);
     cluster.block_on(async {
         let mut times = Vec::new();
-        for early in [false, true] {
-            // Who leads orders the messages of others: a member that follows needs it, there and back.
-            let mut group = heard(cluster.node(1).group("chat").await.unwrap(), early);
+        for agreed in [false, true] {
+            // The leader orders messages; a follower needs one round trip to it.
+            let mut group = with_delivery(cluster.node(1).group("chat").await.unwrap(), agreed);
             follow(&cluster, &mut group, &mut Log::default(), MS * 100).await;
             let sent = cluster.now();
             group.send(b"x".to_vec()).await.unwrap();
@@ -127,16 +127,17 @@ fn who_does_not_wait_for_a_majority_is_told_as_soon_as_the_order_is_known() {
     });
 }
 
-/// Whoever goes on has the same messages in the same order, be they told early or not; who is cut off may have had more.
+/// Continuing members have the same messages in the same order, with agreed delivery or without. An isolated
+/// member may have had more.
 #[test]
-fn early_messages_are_the_same_for_all_who_go_on() {
+fn agreed_delivery_is_equal_at_continuing_members() {
     for seed in 0..40 {
         let cluster = Cluster::seeded(3, seed);
         cluster.block_on(async {
             let mut groups = Vec::new();
             for i in 0..3 {
                 let node = cluster.node(i);
-                groups.push(heard(node.group("chat").await.unwrap(), (seed >> i) % 2 == 0));
+                groups.push(with_delivery(node.group("chat").await.unwrap(), (seed >> i) % 2 == 0));
                 for group in &mut groups {
                     follow(&cluster, group, &mut Log::default(), MS * 3).await;
                 }
@@ -175,7 +176,7 @@ fn early_messages_are_the_same_for_all_who_go_on() {
 }
 
 #[test]
-fn a_member_that_does_not_read_is_taken_out_and_may_come_back() {
+fn slow_reader_is_removed_and_may_rejoin() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut first = cluster.node(0).group("chat").await.unwrap();
@@ -191,7 +192,7 @@ fn a_member_that_does_not_read_is_taken_out_and_may_come_back() {
         }
         assert_eq!(log.messages.len(), 80, "nobody waits for it");
         assert_eq!(log.views.last(), Some(&1), "it is out");
-        // What it was told until then is there, then it learns that it is out, and nothing after that.
+        // It gets the messages until then, then the loss, then nothing.
         let mut heard = Log::default();
         follow(&cluster, &mut deaf, &mut heard, MS * 5).await;
         assert!((60..70).contains(&heard.messages.len()), "{}", heard.messages.len());
@@ -206,7 +207,7 @@ fn a_member_that_does_not_read_is_taken_out_and_may_come_back() {
 }
 
 #[test]
-fn a_donor_that_dies_is_replaced() {
+fn crashed_donor_is_replaced() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut first = cluster.node(0).group("chat").await.unwrap();
@@ -217,7 +218,7 @@ fn a_donor_that_dies_is_replaced() {
         let joins = joins.group("chat");
         let (_, second) = tokio::join!(follow(&cluster, &mut first, &mut log, MS * 5), joins);
         let second = second.unwrap();
-        // The most junior is asked, and does not answer: it is gone.
+        // The most junior member is asked for the state, and has crashed.
         let mut third = cluster.node(2).group("chat").await.unwrap();
         cluster.sleep(MS * 20).await;
         assert!(third.try_next().is_none(), "too early");
@@ -231,7 +232,7 @@ fn a_donor_that_dies_is_replaced() {
 }
 
 #[test]
-fn a_donor_that_lives_and_gives_nothing_is_replaced() {
+fn silent_donor_is_replaced() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut first = cluster.node(0).group("chat").await.unwrap();
@@ -240,19 +241,19 @@ fn a_donor_that_lives_and_gives_nothing_is_replaced() {
         let joins = joins.group("chat");
         let (_, silent) = tokio::join!(follow(&cluster, &mut first, &mut log, MS * 5), joins);
         let silent = silent.unwrap();
-        // The most junior is asked, and does not look.
+        // The most junior member is asked for the state, and does not read.
         let mut third = cluster.node(2).group("chat").await.unwrap();
         cluster.sleep(MS * 20).await;
         assert!(third.try_next().is_none(), "too early");
         first.send(b"x".to_vec()).await.unwrap();
         let mut other = Log::default();
-        // In less than four seconds it has a state.
+        // It gets a state within four seconds.
         tokio::join!(
             follow(&cluster, &mut first, &mut log, Duration::from_secs(10)),
             follow(&cluster, &mut third, &mut other, Duration::from_secs(4)),
         );
         assert_eq!(other.messages, ["x"]);
-        // What the first one asked gives after all changes nothing.
+        // A late state of the first donor has no effect.
         let mut silent = silent;
         let mut late = Log { messages: vec!["late".into()], ..Log::default() };
         follow(&cluster, &mut silent, &mut late, MS * 5).await;
@@ -263,13 +264,13 @@ fn a_donor_that_lives_and_gives_nothing_is_replaced() {
 }
 
 #[test]
-fn one_leads_others_stand_ready_and_everyone_can_watch() {
+fn one_candidate_leads_and_all_observe_it() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
         let mut watch = c.observe("boss").unwrap();
         assert_eq!(watch.next().await, Some(None));
-        let first = a.campaign("boss").mode(Handover::Fast).label("one").await.unwrap();
+        let first = a.campaign("boss").handover(Handover::Fast).label("one").await.unwrap();
         let seen = watch.next().await.unwrap().unwrap();
         assert_eq!((seen.node, seen.label.as_str(), seen.token), (0, "one", first.token()));
         let won: Rc<RefCell<Vec<u32>>> = Rc::default();
@@ -301,14 +302,14 @@ fn one_leads_others_stand_ready_and_everyone_can_watch() {
 }
 
 #[test]
-fn a_leader_that_crashes_is_followed_by_the_next() {
+fn crashed_leader_is_succeeded() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
-        let first = cluster.node(0).campaign("boss").mode(Handover::Fast).await.unwrap();
+        let first = cluster.node(0).campaign("boss").handover(Handover::Fast).await.unwrap();
         let token = first.token();
         let before = cluster.now();
         cluster.crash(0);
-        let next = cluster.node(1).campaign("boss").mode(Handover::Fast).await.unwrap();
+        let next = cluster.node(1).campaign("boss").handover(Handover::Fast).await.unwrap();
         assert!(next.token() > token);
         assert!(cluster.now() - before < MS * 100);
         assert_eq!(first.state(), State::Lost);
@@ -316,7 +317,7 @@ fn a_leader_that_crashes_is_followed_by_the_next() {
 }
 
 #[test]
-fn a_barrier_opens_for_all() {
+fn barrier_opens_for_all() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
@@ -353,7 +354,7 @@ fn a_barrier_opens_for_all() {
 }
 
 #[test]
-fn a_semaphore_has_so_many_permits_and_no_more() {
+fn semaphore_grants_its_permits_and_no_more() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut held = Vec::new();
@@ -374,7 +375,7 @@ fn a_semaphore_has_so_many_permits_and_no_more() {
 }
 
 #[test]
-fn a_session_takes_everything_with_it() {
+fn end_of_session_releases_everything() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
@@ -396,7 +397,7 @@ fn a_session_takes_everything_with_it() {
 }
 
 #[test]
-fn several_locks_are_taken_all_or_none() {
+fn several_locks_are_granted_all_or_none() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
@@ -416,7 +417,7 @@ fn several_locks_are_taken_all_or_none() {
 }
 
 #[test]
-fn two_who_wait_for_each_other_are_found() {
+fn deadlock_of_two_is_found() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
@@ -441,9 +442,9 @@ fn two_who_wait_for_each_other_are_found() {
     });
 }
 
-/// Also if one of them has again what another had there before it, of which the group knows nothing.
+/// Also if one of them uses a cached lock, of which the group knows only the former user.
 #[test]
-fn who_waits_with_a_kept_lock_is_found_where_it_is_kept() {
+fn deadlock_with_cached_lock_is_found_at_its_node() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (first, a, b) =
@@ -462,7 +463,7 @@ fn who_waits_with_a_kept_lock_is_found_where_it_is_kept() {
 }
 
 #[test]
-fn an_operator_takes_a_lock_by_its_token() {
+fn operator_revokes_lock_by_token() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
@@ -478,7 +479,7 @@ fn an_operator_takes_a_lock_by_its_token() {
 }
 
 #[test]
-fn who_leaves_in_order_keeps_nobody_waiting() {
+fn leave_in_order_keeps_no_request_waiting() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let a = cluster.node(0);

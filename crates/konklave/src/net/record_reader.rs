@@ -1,4 +1,4 @@
-//! What has come on a connection: records, the last of them perhaps not whole yet.
+//! Reader of records: collects the bytes of a connection, and splits them into records.
 
 use std::io;
 use std::pin::Pin;
@@ -9,27 +9,27 @@ use tokio::io::{AsyncRead, ReadBuf};
 use super::seal::Sealer;
 use crate::wire::{MAX_RECORD, WireError, record_length};
 
-/// How much is read at once.
+/// The buffer, and so the most bytes to read at once.
 const BUFFER: usize = 128 << 10;
-/// More than this is given back when what needed it has been taken in.
+/// A larger buffer is released after the record that needed it.
 const LARGE: usize = 1 << 20;
-/// The length of a record, in front of it.
+/// Bytes of a record's length, in front of it.
 pub(super) const LENGTH: usize = 4;
 
-pub(super) struct Inbox {
+pub(super) struct RecordReader {
     bytes: Vec<u8>,
-    /// Up to where it was taken in, and up to where it has come.
+    /// Bytes up to `taken` are delivered, bytes up to `come` have arrived.
     taken: usize,
     come: usize,
     opener: Sealer,
 }
 
-impl Inbox {
+impl RecordReader {
     pub(super) fn new(opener: Sealer) -> Self {
         Self { bytes: vec![0; BUFFER], taken: 0, come: 0, opener }
     }
 
-    /// The next record that is whole, opened.
+    /// The next complete record, decrypted.
     pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
         let Some(length) = self.announced()? else { return Ok(None) };
         let from = self.taken + LENGTH;
@@ -40,19 +40,19 @@ impl Inbox {
         match self.opener.open(record) {
             Some(opened) => Ok(Some(opened)),
             None => {
-                let what = "a record that is not of this connection, or was changed";
+                let what = "a record does not belong to this connection, or was changed";
                 Err(io::Error::new(io::ErrorKind::InvalidData, what))
             }
         }
     }
 
-    /// The length of the next record, if that much has come.
+    /// The length of the next record, if it has arrived.
     fn announced(&self) -> io::Result<Option<usize>> {
         let header = self.bytes[self.taken..self.come].first_chunk::<LENGTH>();
         header.map(|header| record_length(*header, MAX_RECORD)).transpose().map_err(garbage)
     }
 
-    /// Reads what there is.
+    /// Reads the bytes that are there.
     pub(super) fn poll_fill(
         &mut self,
         stream: Pin<&mut impl AsyncRead>,
@@ -69,8 +69,8 @@ impl Inbox {
         Poll::Ready(Ok(()))
     }
 
-    /// For the next record, if it is announced. What is announced may never come: there is never more room
-    /// than twice of what has.
+    /// Makes room for the next record. Its announced length may be a lie, so the buffer never exceeds twice
+    /// the bytes that have arrived.
     fn make_room(&mut self) -> io::Result<()> {
         if self.taken == self.come {
             (self.taken, self.come) = (0, 0);
@@ -126,9 +126,9 @@ mod tests {
         [&(bytes.len() as u32).to_le_bytes(), bytes].concat()
     }
 
-    /// All records of what comes in pieces of so many bytes, and what ended it.
+    /// All records of a stream that arrives in pieces; the error that ended it; and the size of the buffer.
     async fn read(all: &[u8], piece: usize) -> (Vec<Vec<u8>>, io::Error, usize) {
-        let mut inbox = Inbox::new(Sealer::new(None));
+        let mut inbox = RecordReader::new(Sealer::new(None));
         let mut stream = Pieces(all.chunks(piece).map(<[u8]>::to_vec).collect());
         let mut records = Vec::new();
         loop {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn records_are_whole_in_whatever_pieces_they_come() {
+    async fn records_are_reassembled_from_pieces() {
         let wanted = vec![vec![1, 2, 3], vec![], vec![7; BUFFER + 5], vec![8; 3 * BUFFER], vec![9]];
         let all: Vec<u8> = wanted.iter().flat_map(|bytes| record(bytes)).collect();
         for piece in [3, 4, 5, 1000, BUFFER - 1, BUFFER, BUFFER + 1, all.len()] {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_only_announced_takes_no_room() {
+    async fn announced_length_allocates_nothing() {
         let mut all = ((MAX_RECORD) as u32).to_le_bytes().to_vec();
         all.extend(vec![0; 2 * BUFFER]);
         let (_, _, room) = read(&all, BUFFER).await;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn much_room_is_given_back() {
+    async fn large_buffer_is_released() {
         let large = record(&vec![1; 2 * LARGE]);
         let (records, _, room) = read(&large, BUFFER).await;
         assert_eq!((records.len(), room), (1, BUFFER));

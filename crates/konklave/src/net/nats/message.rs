@@ -1,24 +1,24 @@
-//! What a message of NATS holds: nine bytes of head, then a piece of the conversation.
+//! Messages of a stream over NATS: a head of nine bytes, then a piece of the stream.
 
 use bytes::Bytes;
 
-/// The head: what it is, and a number.
+/// Bytes of the head: the kind, and a number.
 pub(super) const HEAD: usize = 9;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Letter {
-    /// Someone wants to talk.
+pub(super) enum StreamMessage {
+    /// Opens a stream.
     Call,
     /// The piece with this number.
     Piece(u64, Bytes),
-    /// So many bytes were read in all: there is room for more.
+    /// Flow control: this many bytes were read in all, so there is room for more.
     Room(u64),
-    /// Nothing more is said, or understood.
+    /// The stream has ended, or is broken.
     End,
 }
 
-impl Letter {
-    /// The bytes that mean this.
+impl StreamMessage {
+    /// The message as bytes.
     pub(super) fn encode(&self) -> Bytes {
         match self {
             Self::Call => Bytes::copy_from_slice(&head(0, 0)),
@@ -28,7 +28,7 @@ impl Letter {
         }
     }
 
-    /// What these bytes mean; nothing if they are none of ours.
+    /// Parses a message; `None` if it is invalid.
     pub(super) fn decode(bytes: &Bytes) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let number = u64::from_le_bytes(*rest.first_chunk()?);
@@ -43,7 +43,7 @@ impl Letter {
     }
 }
 
-/// The head of a letter.
+/// The head of a message.
 fn head(kind: u8, number: u64) -> [u8; HEAD] {
     let mut head = [kind; HEAD];
     head[1..].copy_from_slice(&number.to_le_bytes());
@@ -56,23 +56,25 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn letters_are_read_as_they_were_written() {
-        let piece = Letter::Piece(258, Bytes::from_static(b"xy"));
+    fn messages_survive_encoding() {
+        let piece = StreamMessage::Piece(258, Bytes::from_static(b"xy"));
         assert_eq!(&piece.encode()[..], [1, 2, 1, 0, 0, 0, 0, 0, 0, b'x', b'y']);
-        for letter in [Letter::Call, piece, Letter::Room(u64::MAX), Letter::End] {
-            assert_eq!(Letter::decode(&letter.encode()), Some(letter));
+        for message in
+            [StreamMessage::Call, piece, StreamMessage::Room(u64::MAX), StreamMessage::End]
+        {
+            assert_eq!(StreamMessage::decode(&message.encode()), Some(message));
         }
         for none in [&b""[..], &[3], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[9, 0, 0, 0, 0, 0, 0, 0, 0]] {
-            assert_eq!(Letter::decode(&Bytes::from_static(none)), None, "{none:?}");
+            assert_eq!(StreamMessage::decode(&Bytes::from_static(none)), None, "{none:?}");
         }
     }
 
     proptest! {
         #[test]
-        fn whatever_arrives_is_read_or_not(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+        fn decoding_arbitrary_bytes_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             let bytes = Bytes::from(bytes);
-            if let Some(letter) = Letter::decode(&bytes) {
-                prop_assert_eq!(Letter::decode(&letter.encode()), Some(letter));
+            if let Some(message) = StreamMessage::decode(&bytes) {
+                prop_assert_eq!(StreamMessage::decode(&message.encode()), Some(message));
             }
         }
     }

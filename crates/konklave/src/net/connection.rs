@@ -1,4 +1,4 @@
-//! One connection in use: records in both directions.
+//! An established connection: records in both directions.
 
 use std::future::poll_fn;
 use std::io;
@@ -11,20 +11,20 @@ use konklave_process::ProcessId;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use super::inbox::{Inbox, LENGTH, garbage};
 use super::link::{Link, Next};
+use super::record_reader::{LENGTH, RecordReader, garbage};
 use super::seal::Sealer;
 use super::{Mesh, dial};
+use crate::local_grant_budget::YieldToWoken;
 use crate::shared::Shared;
-use crate::streak::OthersFirst;
 use crate::wire::{Frame, WireError, last_number};
 
-/// The number of the first frame, and of the last that was confirmed.
+/// Length of the record header: the number of the first frame, and the last frame number confirmed.
 const HEADER: usize = 16;
-/// How often is read before we speak: a part of what the runtime lets a task do at once.
+/// How often to read before writing; a part of the runtime's budget for a task.
 const READS: u32 = 32;
 
-pub(super) struct Pipe {
+pub(super) struct Connection {
     pub(super) mesh: Arc<Mesh>,
     pub(super) shared: Arc<Shared>,
     pub(super) link: Arc<Link>,
@@ -32,29 +32,29 @@ pub(super) struct Pipe {
     pub(super) number: u64,
 }
 
-impl Pipe {
-    /// Reads and writes until the connection ends: why it did.
+impl Connection {
+    /// Reads and writes until the connection ends; returns why it ended.
     pub(super) async fn run<S>(&self, stream: S, sealer: Sealer, opener: Sealer) -> io::Result<()>
     where
         S: AsyncRead + AsyncWrite,
     {
         let settings = &self.mesh.settings;
-        let mut talk = Talk {
-            pipe: self,
+        let mut io = ConnectionIo {
+            connection: self,
             stream: pin!(stream),
-            inbox: Inbox::new(opener),
+            reader: RecordReader::new(opener),
             frames: Vec::new(),
             sealer,
             record: Vec::new(),
             written: 0,
-            doing: Doing::Speaking,
+            state: WriterState::Writing,
         };
-        match poll_fn(|task| talk.poll(task)).await {
+        match poll_fn(|task| io.poll(task)).await {
             Ended::Reading(why) => why,
             Ended::Writing(why) => {
                 if why.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::TimedOut) {
-                    // Nobody is there any more who reads; but what it said last may be here, unread.
-                    let rest = poll_fn(|task| talk.poll_read(task));
+                    // The peer no longer reads, but its last records may have arrived unread.
+                    let rest = poll_fn(|task| io.poll_read(task));
                     let _ = timeout(settings.heartbeat, rest).await;
                 }
                 why
@@ -62,7 +62,8 @@ impl Pipe {
         }
     }
 
-    /// Takes a record in, with the room that `frames` have; false: this connection is out of use.
+    /// Delivers a record; `frames` is an empty buffer to reuse. Returns `false` if this connection has been
+    /// replaced.
     fn take(&self, record: &[u8], frames: &mut Vec<Frame>) -> Result<bool, WireError> {
         let Some((header, mut rest)) = record.split_at_checked(HEADER) else {
             return Err(WireError::Short);
@@ -81,8 +82,8 @@ impl Pipe {
             0 => None,
             count => Some(last_number(first, count)?),
         };
-        let _turn = self.link.turn();
-        let Some(known) = self.link.hear(self.number, first, last, confirmed) else {
+        let _turn = self.link.delivery_turn();
+        let Some(known) = self.link.receive(self.number, first, last, confirmed) else {
             return Ok(false);
         };
         if !frames.is_empty() {
@@ -91,7 +92,8 @@ impl Pipe {
         Ok(true)
     }
 
-    /// Takes in frames, of which the first has this number, but for those that are `known`.
+    /// Delivers frames with numbers from `first`, except the first `known` ones, which have been delivered
+    /// before.
     fn deliver(&self, first: u64, frames: &mut Vec<Frame>, known: u64) {
         let mut addresses = Vec::new();
         self.shared.with(|core, now| {
@@ -112,76 +114,80 @@ impl Pipe {
     }
 }
 
-/// Which half of a connection ended, and why.
+/// The half of the connection that ended, and why.
 enum Ended {
     Reading(io::Result<()>),
     Writing(io::Result<()>),
 }
 
-/// What who speaks does.
-enum Doing {
-    /// Writes what there is to say.
-    Speaking,
-    /// Waits until there is something.
-    Resting,
-    /// Waits for what those here say next: it leaves with what waits.
-    Listening(OthersFirst),
-    /// Has said everything, for good.
+/// The state of the writing half.
+enum WriterState {
+    /// Writes records.
+    Writing,
+    /// Waits for frames to write.
+    Idle,
+    /// Waits until local tasks have run: their frames travel with the present ones.
+    Yielding(YieldToWoken),
+    /// Has written everything, and shuts the stream down.
     Closing,
 }
 
-/// Both halves of a connection. One task for both, so that what a record brings about leaves before the
-/// task rests; and by hand, as every message passes here twice.
-struct Talk<'a, S> {
-    pipe: &'a Pipe,
+/// Both halves of a connection, in one task, so that the frames a record causes leave before the task goes
+/// idle. A hand-written state machine, because every message passes here twice.
+struct ConnectionIo<'a, S> {
+    connection: &'a Connection,
     stream: Pin<&'a mut S>,
-    inbox: Inbox,
-    /// Empty between records: kept for the room it has.
+    reader: RecordReader,
+    /// Empty between records; kept to reuse its memory.
     frames: Vec<Frame>,
     sealer: Sealer,
-    /// What is being written, and how much of it was.
+    /// The record being written, and how much of it is written.
     record: Vec<u8>,
     written: usize,
-    doing: Doing,
+    state: WriterState,
 }
 
-impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
+impl<S: AsyncRead + AsyncWrite> ConnectionIo<'_, S> {
     fn poll(&mut self, task: &mut Context<'_>) -> Poll<Ended> {
-        let Pipe { link, number, .. } = self.pipe;
-        let Some(heard) = link.awake(*number) else { return Poll::Ready(Ended::Writing(Ok(()))) };
+        let Connection { link, number, .. } = self.connection;
+        let Some(alive) = link.writer_awake(*number) else {
+            return Poll::Ready(Ended::Writing(Ok(())));
+        };
         if let Poll::Ready(why) = self.poll_read(task) {
             return Poll::Ready(Ended::Reading(why));
         }
-        // Unless it was we who slept, and what was said meanwhile has just been read.
-        if !heard && link.awake(*number) == Some(false) {
-            let silent = io::Error::new(io::ErrorKind::TimedOut, "silent for too long");
+        // The peer seemed silent. Unless this machine slept: then its last records have just been read.
+        if !alive && link.writer_awake(*number) == Some(false) {
+            let silent =
+                io::Error::new(io::ErrorKind::TimedOut, "the peer was silent for too long");
             return Poll::Ready(Ended::Writing(Err(silent)));
         }
         self.poll_write(task).map(Ended::Writing)
     }
 
-    /// Takes in what comes; ready when nothing more will. However much comes, we have our say in between.
+    /// Delivers arriving records; ready when no more will come. After `READS` reads, the writer gets its
+    /// turn.
     fn poll_read(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
         for i in 0..READS {
             let mut whole = false;
-            while let Some(record) = self.inbox.next()? {
+            while let Some(record) = self.reader.next()? {
                 whole = true;
-                if !self.pipe.take(record, &mut self.frames).map_err(garbage)? {
+                if !self.connection.take(record, &mut self.frames).map_err(garbage)? {
                     return Poll::Ready(Ok(()));
                 }
             }
             if i > 0 && !whole {
-                self.pipe.link.comes(self.pipe.number);
+                self.connection.link.receive_partial(self.connection.number);
             }
-            ready!(self.inbox.poll_fill(self.stream.as_mut(), task))?;
+            ready!(self.reader.poll_fill(self.stream.as_mut(), task))?;
         }
         task.waker().wake_by_ref();
         Poll::Pending
     }
 
-    /// Says what there is to say; ready when there will be nothing more.
+    /// Writes pending frames; ready when there will be no more.
     fn poll_write(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Pipe { mesh, shared, link, number, .. } = self.pipe;
+        let Connection { mesh, shared, link, number, .. } = self.connection;
         loop {
             while self.written < self.record.len() {
                 let rest = &self.record[self.written..];
@@ -195,14 +201,14 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
                 }
                 self.written += more;
             }
-            match &mut self.doing {
-                Doing::Speaking => {
-                    if shared.lingers() && link.has_more() {
-                        shared.say_all();
+            match &mut self.state {
+                WriterState::Writing => {
+                    if shared.has_deferred() && link.has_open_chunk() {
+                        shared.send_deferred();
                     }
                     match self.next_record() {
                         Next::Record => {}
-                        Next::Over => return Poll::Ready(Ok(())),
+                        Next::Closed => return Poll::Ready(Ok(())),
                         Next::Nothing => {
                             let Poll::Ready(flushed) = self.stream.as_mut().poll_flush(task) else {
                                 link.cannot_write(*number, task);
@@ -210,31 +216,33 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
                             };
                             flushed?;
                             let over = *mesh.stop.borrow();
-                            self.doing = if over { Doing::Closing } else { Doing::Resting };
+                            self.state =
+                                if over { WriterState::Closing } else { WriterState::Idle };
                         }
                     }
                 }
-                Doing::Resting => {
-                    let can_wait = ready!(link.poll_called(*number, task));
-                    let others = OthersFirst::default();
-                    self.doing = if can_wait { Doing::Listening(others) } else { Doing::Speaking };
+                WriterState::Idle => {
+                    let can_wait = ready!(link.poll_writable(*number, task));
+                    let others = YieldToWoken::default();
+                    self.state =
+                        if can_wait { WriterState::Yielding(others) } else { WriterState::Writing };
                 }
-                Doing::Listening(others) => {
-                    ready!(others.poll(&shared.streak, task));
-                    self.doing = Doing::Speaking;
+                WriterState::Yielding(others) => {
+                    ready!(others.poll(&shared.grant_budget, task));
+                    self.state = WriterState::Writing;
                 }
-                Doing::Closing => return self.stream.as_mut().poll_shutdown(task),
+                WriterState::Closing => return self.stream.as_mut().poll_shutdown(task),
             }
         }
     }
 
-    /// Makes the next record, if there is one: length, then, sealed, numbers and frames.
+    /// Builds the next record, if frames are pending: length, then (sealed) header and frames.
     fn next_record(&mut self) -> Next {
         let record = &mut self.record;
         record.clear();
         self.written = 0;
         record.extend([0; LENGTH]);
-        let next = self.pipe.link.next_record(self.pipe.number, record);
+        let next = self.connection.link.next_record(self.connection.number, record);
         if next == Next::Record {
             self.sealer.seal(record, LENGTH);
             let length = (record.len() - LENGTH) as u32;
@@ -246,5 +254,5 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
     }
 }
 
-/// How long a stranger may take to introduce itself.
-pub(super) const GREETING: Duration = Duration::from_secs(3);
+/// The time limit for a handshake.
+pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);

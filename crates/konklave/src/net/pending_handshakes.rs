@@ -1,30 +1,30 @@
-//! Those who call and have not introduced themselves yet.
+//! Accepted connections whose handshake is not complete.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// How many at a time.
+/// The most pending handshakes.
 const AT_A_TIME: usize = 64;
 
-/// When there are too many, the one that has been at it longest has to go: who means it is done in a moment,
-/// and who only keeps the door open must not keep others out.
+/// Hazard: clients that connect and send nothing keep members out. Rule: beyond the limit, the oldest
+/// handshake is evicted; a member completes its own within moments.
 #[derive(Default)]
-pub(super) struct Strangers(Mutex<VecDeque<Arc<Notify>>>);
+pub(super) struct PendingHandshakes(Mutex<VecDeque<Arc<Notify>>>);
 
-/// One of them, until it is dropped.
-pub(super) struct Stranger {
-    all: Arc<Strangers>,
+/// One pending handshake; it ends when dropped.
+pub(super) struct PendingHandshake {
+    all: Arc<PendingHandshakes>,
     go: Arc<Notify>,
 }
 
-impl Strangers {
+impl PendingHandshakes {
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Arc<Notify>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn enter(self: &Arc<Self>) -> Stranger {
+    pub(super) fn enter(self: &Arc<Self>) -> PendingHandshake {
         let go = Arc::<Notify>::default();
         let mut waiting = self.waiting();
         if waiting.len() == AT_A_TIME
@@ -33,19 +33,19 @@ impl Strangers {
             oldest.notify_one();
         }
         waiting.push_back(go.clone());
-        Stranger { all: self.clone(), go }
+        PendingHandshake { all: self.clone(), go }
     }
 }
 
-impl Stranger {
-    /// Returns when it has to go; never, once it is no stranger any more.
-    pub(super) fn sent_away(&self) -> impl Future<Output = ()> + Send + use<> {
+impl PendingHandshake {
+    /// Returns when this handshake is evicted; never after its end.
+    pub(super) fn evicted(&self) -> impl Future<Output = ()> + Send + use<> {
         let go = self.go.clone();
         async move { go.notified().await }
     }
 }
 
-impl Drop for Stranger {
+impl Drop for PendingHandshake {
     fn drop(&mut self) {
         self.all.waiting().retain(|go| !Arc::ptr_eq(go, &self.go));
     }
@@ -56,10 +56,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_oldest_goes_when_there_are_too_many() {
-        let all = Arc::<Strangers>::default();
-        let mut inside: Vec<Stranger> = (0..AT_A_TIME).map(|_| all.enter()).collect();
-        let goes = |stranger: &Stranger| {
+    async fn oldest_handshake_is_evicted_beyond_limit() {
+        let all = Arc::<PendingHandshakes>::default();
+        let mut inside: Vec<PendingHandshake> = (0..AT_A_TIME).map(|_| all.enter()).collect();
+        let goes = |stranger: &PendingHandshake| {
             let mut gone = std::pin::pin!(stranger.go.notified());
             gone.as_mut().enable()
         };

@@ -1,9 +1,9 @@
-//! From view to view: what a member says of its locks when a view ends, and how they go on.
+//! Lifted locks across view changes: a member's summary at the end of a view, and the start of the next one.
 //!
-//! Everyone who goes on starts from the same facts, those that the group has decided on. A right that
-//! was on its way is lost by that, so nobody has it twice. What one who is gone may still believe to
-//! hold is given to others at once if it held it [`Fast`](crate::Handover::Fast), for its token is
-//! lower; and if it had told that it may hold it safely, when it must know that it has lost it.
+//! All members that continue start from the same summaries, which the group has decided on. A token that was
+//! in flight is dropped, so no two members have it. An excluded member may still use its lock. If it held the
+//! lock with [`Fast`](crate::Handover::Fast), the next request is granted at once, with a higher token. If it
+//! announced itself as lease-safe, the lock is fenced until its lease has expired.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +12,25 @@ use konklave_algorithms::group::{Member, View};
 use konklave_process::{ProcessId, ProcessSet};
 
 use super::locks::Locks;
-use super::{Core, Lock, Stage};
+use super::{Core, Lock, Phase};
 use crate::lifted::{Report, Summary};
 use crate::status::Loss;
 use crate::table::{Batch, Name, Op};
 
-/// What was decided about one lock.
+/// The decided facts about one lock.
 #[derive(Default)]
 struct Facts {
     holder: Option<(ProcessId, bool)>,
     waiters: Vec<(u64, ProcessId)>,
-    /// Whether one who goes on had the right to it, so that nobody else has.
+    /// Whether a continuing member had the token, so that no excluded member can hold the lock.
     sure: bool,
     safe: BTreeSet<Member>,
-    frozen: BTreeSet<Member>,
+    fenced: BTreeSet<Member>,
 }
 
 impl Facts {
-    /// Of who does not go on only counts what it knows of those who may believe to hold something.
+    /// Collects the facts. From a member that does not continue, only its knowledge of possible holders
+    /// counts.
     fn of(summaries: &[(Member, Summary)], view: &View) -> BTreeMap<Name, Self> {
         let mut names: BTreeMap<Name, Self> = BTreeMap::new();
         for (member, summary) in summaries {
@@ -38,7 +39,7 @@ impl Facts {
                 let facts = names.entry(name.clone()).or_default();
                 match report {
                     Report::Safe(member) => facts.safe.extend([*member]),
-                    Report::Frozen(member) => facts.frozen.extend([*member]),
+                    Report::Fenced(member) => facts.fenced.extend([*member]),
                     Report::Holding { safe, .. } if goes_on => {
                         facts.holder = Some((member.id, *safe));
                     }
@@ -54,7 +55,7 @@ impl Facts {
 }
 
 impl Core {
-    /// What we have to say of our locks, as the group carries it.
+    /// The summary of this node's locks, as an operation of the group.
     pub(in crate::core) fn summary_of_locks(&self) -> Batch {
         Batch::of(vec![Op::Summary(self.summary())])
     }
@@ -66,100 +67,101 @@ impl Core {
             if let Some(user) = &lock.user {
                 report(Report::Holding { token: user.token, safe: user.safe });
                 if user.safe {
-                    report(Report::Safe(self.myself()));
+                    report(Report::Safe(self.own_member()));
                 }
             }
             if !lock.queue.is_empty() {
                 report(Report::Waiting(lock.count()));
             }
             let here = lock.instance.as_ref().is_some_and(Instance::has_token);
-            let others = lock.safety.others();
-            if lock.user.is_none() && !others.is_empty() && (here || lock.stage == Stage::Inside) {
+            let others = lock.safe_holders.others();
+            if lock.user.is_none() && !others.is_empty() && (here || lock.phase == Phase::Held) {
                 report(Report::Parked);
             }
             others.iter().for_each(|member| report(Report::Safe(*member)));
         }
         summary.sort_unstable();
-        for (name, members) in &self.lifted.frozen {
-            let frozen = members.keys().map(|member| (name.clone(), Report::Frozen(*member)));
-            summary.extend(frozen);
+        for (name, members) in &self.lifted.fenced_until {
+            let fenced = members.keys().map(|member| (name.clone(), Report::Fenced(*member)));
+            summary.extend(fenced);
         }
         summary
     }
 
-    /// The next view begins, with what those of the last one have said.
+    /// Starts the next view from the summaries of the last one.
     pub(in crate::core) fn install_locks(
         &mut self,
         view: &View,
         left: &ProcessSet,
-        said: Vec<(Member, Batch)>,
+        summaries: Vec<(Member, Batch)>,
     ) {
-        self.end_questions();
-        let mut said: Vec<(Member, Summary)> =
-            said.into_iter().map(|(member, batch)| (member, summary_in(&batch))).collect();
-        let was_there = said.iter().any(|(m, _)| m.id == self.me && view.includes(*m));
-        if said.is_empty() && !self.lifted.locks.is_empty() {
-            // A group of one, founded by an operator: nobody else was asked.
-            said.push((self.myself(), self.summary()));
+        self.end_lifted_revocations();
+        let mut summaries: Vec<(Member, Summary)> =
+            summaries.into_iter().map(|(member, batch)| (member, summary_in(&batch))).collect();
+        let was_there = summaries.iter().any(|(m, _)| m.id == self.me && view.includes(*m));
+        if summaries.is_empty() && !self.lifted.locks.is_empty() {
+            // A group of one, founded by an operator: no other member was asked for a summary.
+            summaries.push((self.own_member(), self.summary()));
         }
-        let facts = Facts::of(&said, view);
-        self.freeze(view, left, &facts, was_there);
+        let facts = Facts::of(&summaries, view);
+        self.fence(view, left, &facts, was_there);
         self.lifted.view = view.id;
         self.lifted.homes = Homes::of(view, &self.lifted.setup);
         self.lifted.sent.clear();
         self.lifted.received.clear();
         self.lifted.forget_notes(|_| false);
-        self.lifted.settled = self.now + self.config.timings.heartbeat * 3;
-        self.lifted.worn = false;
-        // No place outlives the locks.
-        self.lifted.news.clear();
+        self.lifted.notes_complete_at = self.now + self.config.timings.heartbeat * 3;
+        self.lifted.needs_reform = false;
+        // Indices must not outlive the locks.
+        self.lifted.outdated_notes.clear();
         let before = std::mem::take(&mut self.lifted.locks);
         let lost = self.resume(view, before, &facts);
         let (late, lost): (Vec<u64>, Vec<u64>) =
-            lost.into_iter().partition(|number| self.desk.take_back(*number));
+            lost.into_iter().partition(|number| self.claims.cancel_undelivered(*number));
         for number in lost {
             self.lose(number, Loss::Excluded);
         }
-        for (from, inside) in std::mem::take(&mut self.lifted.ahead) {
-            self.on_inside(from, inside);
+        for (from, inside) in std::mem::take(&mut self.lifted.future_frames) {
+            self.on_lifted_frame(from, inside);
         }
-        self.go_on();
+        self.advance_all_locks();
         late.into_iter().for_each(|number| self.ask(number));
     }
 
-    /// What those who are gone may still believe to hold.
-    fn freeze(
+    /// Fences the locks that excluded members may still use.
+    fn fence(
         &mut self,
         view: &View,
         left: &ProcessSet,
         facts: &BTreeMap<Name, Facts>,
         was_there: bool,
     ) {
-        let until = self.now + self.config.timings.thaw_after();
-        // Who comes again in another life says nothing of what it began in the one before, nor when that leaves.
+        let until = self.now + self.config.timings.lease_expiry();
+        // A restarted process knows nothing of what its earlier incarnation did, nor does its leaving tell
+        // when that ends.
         let gone = |m: &Member| !view.includes(*m);
-        let mut frozen = std::mem::take(&mut self.lifted.frozen);
+        let mut fenced = std::mem::take(&mut self.lifted.fenced_until);
         for (name, facts) in facts {
             if facts.holder.is_some() {
-                frozen.remove(name);
+                fenced.remove(name);
                 continue;
             }
             let fresh = facts.safe.iter().filter(|m| !facts.sure && !left.contains(m.id));
-            // Who was there has its own clock for what was frozen before.
-            let older = facts.frozen.iter().filter(|_| !was_there);
+            // A member of the last view has its own deadlines for fences that existed before.
+            let older = facts.fenced.iter().filter(|_| !was_there);
             for member in fresh.chain(older) {
-                frozen.entry(name.clone()).or_default().entry(*member).or_insert(until);
+                fenced.entry(name.clone()).or_default().entry(*member).or_insert(until);
             }
         }
-        frozen.retain(|_, members| {
+        fenced.retain(|_, members| {
             members.retain(|member, _| gone(member));
             !members.is_empty()
         });
-        self.lifted.frozen = frozen;
+        self.lifted.fenced_until = fenced;
     }
 
-    /// Starts the algorithm anew for every lock that someone holds or wants. Who here holds what it
-    /// should not is returned.
+    /// Starts the algorithm for every lock that is held or wanted. Returns the numbers of local grants that
+    /// the decided facts do not confirm.
     fn resume(&mut self, view: &View, before: Locks, facts: &BTreeMap<Name, Facts>) -> Vec<u64> {
         let me = self.me;
         let mut lost = Vec::new();
@@ -168,21 +170,21 @@ impl Core {
             if !ours && let Some(user) = &user {
                 lost.push(user.number);
             }
-            let place = self.lifted.locks.find_or_begin(&name);
-            let lock = &mut self.lifted.locks[place];
+            let index = self.lifted.locks.find_or_begin(&name);
+            let lock = &mut self.lifted.locks[index];
             (lock.user, lock.queue) = (user.filter(|_| ours), queue);
         }
         for (name, Facts { holder, waiters, .. }) in facts {
             if holder.is_none() && waiters.is_empty() {
                 continue;
             }
-            let place = self.lifted.locks.find_or_begin(name);
-            let lock = &mut self.lifted.locks[place];
+            let index = self.lifted.locks.find_or_begin(name);
+            let lock = &mut self.lifted.locks[index];
             if let Some((id, true)) = holder {
                 if *id == me {
-                    lock.safety.decided(view);
+                    lock.safe_holders.decided(view);
                 } else if let Some(member) = view.find(*id) {
-                    lock.safety.note(member);
+                    lock.safe_holders.note(member);
                 }
             }
             if !view.has_member(me) {
@@ -190,39 +192,39 @@ impl Core {
             }
             let votes = |id: &ProcessId| view.has_member(*id);
             let holder = holder.map(|(id, _)| id).filter(votes);
-            // Who holds it may have others who wait behind its holder: it asks for them when it is done.
+            // Local requests behind the holder's own are requested when it releases the lock.
             let waiters = waiters.iter().map(|(_, id)| *id);
             let waiters: Vec<ProcessId> =
                 waiters.filter(|id| votes(id) && holder != Some(*id)).collect();
             lock.instance = Instance::resumed(me, holder, &waiters, view, &self.lifted.setup);
             let first = holder.is_none() && waiters.first() == Some(&me);
             if holder == Some(me) || first {
-                lock.stage = Stage::Inside;
+                lock.phase = Phase::Held;
             } else if waiters.contains(&me) {
-                lock.stage = Stage::Asked;
+                lock.phase = Phase::Wanting;
             }
             if first {
-                lock.turn = lock.queue.len();
+                lock.local_turns = lock.queue.len();
             }
         }
         lost
     }
 
-    /// Serves, asks and tells, as if everyone here had asked just now.
-    fn go_on(&mut self) {
-        for place in self.lifted.locks.sorted(|_| true) {
-            let lock = &self.lifted.locks[place];
+    /// Advances all locks, as if every waiting request had just been made.
+    fn advance_all_locks(&mut self) {
+        for index in self.lifted.locks.sorted(|_| true) {
+            let lock = &self.lifted.locks[index];
             let waiting: Vec<u64> = lock.queue.iter().map(|(number, _)| *number).collect();
             if lock.is_used() {
-                self.lifted.note_news(place);
+                self.lifted.mark_unreported(index);
             }
             for number in waiting {
-                if let Some((wait, safe)) = self.desk.wish(number).map(|w| (w.wait, w.safe)) {
-                    self.prepare(number, place, wait, safe);
+                if let Some((wait, safe)) = self.claims.request(number).map(|w| (w.wait, w.safe)) {
+                    self.prepare(number, index, wait, safe);
                 }
             }
-            self.advance(place);
-            self.spread_word(place);
+            self.advance(index);
+            self.announce_safe(index);
         }
     }
 }

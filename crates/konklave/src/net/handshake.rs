@@ -1,4 +1,4 @@
-//! How a connection begins: both sides say who they are, and prove that they may.
+//! Handshake: both sides introduce themselves, and prove that they know the shared key.
 
 use std::io;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use super::{Mesh, Security};
 use crate::wire::{Hello, MAX_HELLO, VERSION};
 
 const MAGIC: [u8; 4] = *b"KNKL";
-/// The longest reason.
+/// The longest reason to send.
 const MAX_REASON: usize = 200;
 
-/// Why a connection did not come about.
+/// Why a connection was not established.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failed {
+pub(super) enum HandshakeError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// We do not want it.
+    /// This node refuses the peer.
     #[error("{0}")]
     Refused(String),
-    /// They do not want it.
+    /// The peer refuses this node.
     #[error("it refused us: {0}")]
     RefusedUs(String),
 }
 
-/// Who is at the other end, and how to talk to it.
-pub(super) struct Greeted {
+/// The peer's greeting, and the ciphers of the connection.
+pub(super) struct Established {
     pub(super) hello: Hello,
     pub(super) sealer: Sealer,
     pub(super) opener: Sealer,
@@ -36,7 +36,7 @@ pub(super) struct Greeted {
 impl Mesh {
     fn hello(&self) -> Hello {
         let mut nonce = [0; 32];
-        // Without random numbers a key protects nothing: better no connection.
+        // Without random numbers, a key protects nothing. Version 0 makes the peer refuse.
         let drawn = getrandom::fill(&mut nonce).is_ok();
         let settings = &self.settings;
         Hello {
@@ -48,19 +48,19 @@ impl Mesh {
             name: settings.name.to_string(),
             address: settings.address.clone(),
             nonce,
-            mutex: settings.mutex.to_string(),
+            mutex: settings.lock_algorithm.to_string(),
             lease: micros(settings.lease),
         }
     }
 
-    /// Greets, and is greeted, and says what there is to object. What a stranger can make us read or keep
-    /// is bounded.
-    pub(super) async fn greet<S>(
+    /// Performs the handshake; with an `objection`, refuses the peer. The bytes that an unknown peer can make
+    /// this node read or keep are bounded.
+    pub(super) async fn handshake<S>(
         &self,
         stream: &mut S,
         we_call: bool,
         objection: Option<String>,
-    ) -> Result<Greeted, Failed>
+    ) -> Result<Established, HandshakeError>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -70,12 +70,12 @@ impl Mesh {
         let theirs = read_hello(stream).await;
         let theirs = match theirs {
             Ok(theirs) => theirs,
-            Err(Failed::Refused(reason)) => return Err(refuse(stream, reason).await),
+            Err(HandshakeError::Refused(reason)) => return Err(refuse(stream, reason).await),
             Err(other) => return Err(other),
         };
         let hello: Hello = match postcard::from_bytes(&theirs[8..]) {
             Ok(hello) => hello,
-            Err(_) => return Err(refuse(stream, "its greeting makes no sense".into()).await),
+            Err(_) => return Err(refuse(stream, "its greeting cannot be read".into()).await),
         };
         if let Some(reason) = objection {
             return Err(refuse(stream, reason).await);
@@ -85,8 +85,9 @@ impl Mesh {
                 format!("it belongs to {:?}, we to {:?}", hello.cluster, self.settings.cluster);
             return Err(refuse(stream, reason).await);
         }
-        if hello.mutex != self.settings.mutex.name() {
-            let reason = format!("its mutex is {}, ours {}", hello.mutex, self.settings.mutex);
+        if hello.mutex != self.settings.lock_algorithm.name() {
+            let reason =
+                format!("its mutex is {}, ours {}", hello.mutex, self.settings.lock_algorithm);
             return Err(refuse(stream, reason).await);
         }
         if hello.lease != micros(self.settings.lease) {
@@ -114,7 +115,7 @@ impl Mesh {
         }
         let sealer = Sealer::new(secrets.as_ref().map(|s| s.seal));
         let opener = Sealer::new(secrets.as_ref().map(|s| s.open));
-        Ok(Greeted { hello, sealer, opener })
+        Ok(Established { hello, sealer, opener })
     }
 }
 
@@ -122,9 +123,9 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The greeting as bytes: four that say what this is, the version, the length, the rest.
+/// Encodes a greeting: magic number, version, length, body.
 pub(crate) fn encode(hello: &Hello) -> Vec<u8> {
-    let mut body = postcard::to_stdvec(hello).expect("a greeting can be written");
+    let mut body = postcard::to_stdvec(hello).expect("a greeting can be encoded");
     body.truncate(MAX_HELLO);
     let mut bytes = MAGIC.to_vec();
     bytes.extend(hello.version.to_le_bytes());
@@ -133,36 +134,40 @@ pub(crate) fn encode(hello: &Hello) -> Vec<u8> {
     bytes
 }
 
-async fn read_hello<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Vec<u8>, Failed> {
+async fn read_hello<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Vec<u8>, HandshakeError> {
     let mut bytes = vec![0; 8];
     stream.read_exact(&mut bytes).await?;
     if bytes[..4] != MAGIC {
-        return Err(Failed::Refused("it does not speak our language".into()));
+        return Err(HandshakeError::Refused("it does not speak the protocol of Konklave".into()));
     }
     let version = u16::from_le_bytes([bytes[4], bytes[5]]);
     if version != VERSION {
-        return Err(Failed::Refused(format!("it speaks version {version}, we {VERSION}")));
+        return Err(HandshakeError::Refused(format!(
+            "it speaks protocol version {version}, this node version {VERSION}"
+        )));
     }
     let length = usize::from(u16::from_le_bytes([bytes[6], bytes[7]]));
     if length > MAX_HELLO {
-        return Err(Failed::Refused(format!("a greeting of {length} bytes: {MAX_HELLO} at most")));
+        return Err(HandshakeError::Refused(format!(
+            "its greeting has {length} bytes: at most {MAX_HELLO} are allowed"
+        )));
     }
     bytes.resize(8 + length, 0);
     stream.read_exact(&mut bytes[8..]).await?;
     Ok(bytes)
 }
 
-/// Says why not. Whether it arrives does not matter.
-async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, reason: String) -> Failed {
+/// Sends the reason of a refusal, if the peer still reads.
+async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, reason: String) -> HandshakeError {
     let text: String = reason.chars().take(MAX_REASON / 4).collect();
     let mut bytes = vec![1, text.len() as u8];
     bytes.extend(text.as_bytes());
     let _ = stream.write_all(&bytes).await;
     let _ = stream.shutdown().await;
-    Failed::Refused(reason)
+    HandshakeError::Refused(reason)
 }
 
-async fn read_answer<S: AsyncRead + Unpin>(stream: &mut S) -> Result<[u8; 32], Failed> {
+async fn read_answer<S: AsyncRead + Unpin>(stream: &mut S) -> Result<[u8; 32], HandshakeError> {
     if stream.read_u8().await? == 0 {
         let mut proof = [0; 32];
         stream.read_exact(&mut proof).await?;
@@ -170,7 +175,7 @@ async fn read_answer<S: AsyncRead + Unpin>(stream: &mut S) -> Result<[u8; 32], F
     }
     let mut text = vec![0; usize::from(stream.read_u8().await?)];
     stream.read_exact(&mut text).await?;
-    // A stranger's words are shown to people: no more than letters.
+    // Shown to people: strip control characters of an unknown peer.
     let text = String::from_utf8_lossy(&text);
-    Err(Failed::RefusedUs(text.chars().filter(|c| !c.is_control()).collect()))
+    Err(HandshakeError::RefusedUs(text.chars().filter(|c| !c.is_control()).collect()))
 }

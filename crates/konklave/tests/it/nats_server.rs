@@ -1,4 +1,4 @@
-//! A NATS server of the distribution, for a test.
+//! A NATS server for a test, if one is installed.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A server that is killed when the test ends.
-pub(crate) struct Engine {
+/// A server, killed when the test ends.
+pub(crate) struct NatsServer {
     process: Option<Child>,
     address: SocketAddr,
     routes: SocketAddr,
@@ -28,29 +28,29 @@ fn program() -> Option<&'static str> {
     })
 }
 
-impl Engine {
-    /// One server; nothing, and a word why, where there is none.
+impl NatsServer {
+    /// One server; `None`, with a note on stderr, if none is installed.
     pub(crate) fn new() -> Option<Self> {
-        Self::many(1).map(|mut engines| engines.remove(0))
+        Self::many(1).map(|mut servers| servers.remove(0))
     }
 
-    /// Servers that pass messages on to each other.
+    /// Several servers that forward messages to each other.
     pub(crate) fn many(n: usize) -> Option<Vec<Self>> {
         if program().is_none() {
             eprintln!("skipped: nats-server is not installed");
             return None;
         }
-        // Another test may take a port between our look at it and the server's.
+        // Another test may take a port between the check and the server's start.
         let linked = (0..5).find_map(|_| {
-            let mut engines = Self::some(n);
-            engines.iter_mut().all(Self::is_linked).then_some(engines)
+            let mut servers = Self::some(n);
+            servers.iter_mut().all(Self::is_linked).then_some(servers)
         });
         Some(linked.expect("servers that find each other"))
     }
 
     fn some(n: usize) -> Vec<Self> {
         let routes: Vec<SocketAddr> = (0..n).map(|_| free()).collect();
-        let mut engines: Vec<Self> = (0..n)
+        let mut servers: Vec<Self> = (0..n)
             .map(|i| {
                 let address = free();
                 let name = format!("konk-nats-{}-{}.log", std::process::id(), address.port());
@@ -59,11 +59,11 @@ impl Engine {
                 Self { process: None, address, routes: routes[i], others, log }
             })
             .collect();
-        engines.iter_mut().for_each(Self::start);
-        engines
+        servers.iter_mut().for_each(Self::start);
+        servers
     }
 
-    /// Whether others can pass messages on to it, if there are any.
+    /// Whether the other servers can forward messages to it, if there are any.
     fn is_linked(&mut self) -> bool {
         let start = Instant::now();
         while !self.others.is_empty() && TcpStream::connect(self.routes).is_err() {
@@ -75,7 +75,7 @@ impl Engine {
         self.process.as_mut().is_some_and(|p| matches!(p.try_wait(), Ok(None)))
     }
 
-    /// A place for a server that does not run yet.
+    /// An address for a server that is started later.
     pub(crate) fn later() -> Option<Self> {
         let mut engine = Self::new()?;
         engine.kill();
@@ -122,7 +122,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for NatsServer {
     fn drop(&mut self) {
         self.kill();
         let _ = fs::remove_file(&self.log);

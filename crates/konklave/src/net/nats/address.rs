@@ -1,4 +1,4 @@
-//! Where a NATS engine is, as people write it.
+//! The address of a NATS server, as people write it.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,10 +9,10 @@ use async_nats::{ConnectOptions, ServerAddr};
 use crate::error::Error;
 use crate::net::Security;
 
-/// What subjects begin with, if nothing else is said.
-const PREFIX: &str = "konklave";
+/// The default prefix of subjects.
+const DEFAULT_PREFIX: &str = "konklave";
 
-/// What a builder was given about NATS.
+/// NATS options of a builder.
 #[derive(Clone, Default)]
 pub(crate) struct NatsOptions {
     /// Addresses, which may contain passwords.
@@ -38,32 +38,32 @@ impl std::fmt::Debug for NatsOptions {
 }
 
 impl NatsOptions {
-    /// The place to connect to; `None` if no server is given. A server on another machine needs
-    /// protection: everyone who reaches it can read what members say there.
-    pub(crate) fn place(self, security: Option<&Security>) -> Result<Option<Place>, Error> {
+    /// The address to connect to; `None` if no server is given. A server on another machine requires
+    /// protection, because all its clients can read the members' messages.
+    pub(crate) fn address(self, security: Option<&Security>) -> Result<Option<NatsAddress>, Error> {
         let Some(servers) = self.servers else { return Ok(None) };
-        let place = Place::parse(&servers)?.with_credentials(self.credentials)?;
-        if security.is_none() && !place.is_loopback() {
+        let address = NatsAddress::parse(&servers)?.with_credentials(self.credentials)?;
+        if security.is_none() && !address.is_loopback() {
             return Err(Error::Config(format!(
                 "others can listen at {}: give a pre-shared key or TLS, or say `insecure`",
-                place.shown()
+                address.shown()
             )));
         }
-        Ok(Some(place))
+        Ok(Some(address))
     }
 }
 
-/// Servers of one engine, and what our subjects begin with.
+/// The servers of one NATS cluster, and the prefix of subjects.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct NatsAddress {
     pub(super) servers: Vec<ServerAddr>,
     pub(super) prefix: String,
-    /// Who we are there, in a file of NATS.
+    /// A NATS credentials file.
     credentials: Option<PathBuf>,
 }
 
-impl Place {
-    /// Reads `nats://host:port/prefix`; several servers of the same engine are separated by commas.
+impl NatsAddress {
+    /// Parses `nats://host:port/prefix`; several servers of the same cluster are separated by commas.
     fn parse(text: &str) -> Result<Self, Error> {
         let wrong = |what: String| Error::Config(format!("nats: {what}"));
         let (mut servers, mut prefix) = (Vec::new(), None);
@@ -80,18 +80,18 @@ impl Place {
             servers.push(server);
             let path = path.trim_end_matches('/');
             if !path.is_empty() && prefix.replace(path.to_owned()).is_some_and(|old| old != path) {
-                return Err(wrong("one prefix for all servers".into()));
+                return Err(wrong("all servers must have the same prefix".into()));
             }
         }
-        let prefix = prefix.unwrap_or_else(|| PREFIX.into());
+        let prefix = prefix.unwrap_or_else(|| DEFAULT_PREFIX.into());
         if prefix.split('.').any(|word| !is_word(word)) {
-            let allowed = "words of letters, digits, - and _, with dots between";
-            return Err(wrong(format!("{prefix:?} is no prefix of subjects: {allowed}")));
+            let allowed = "encoded of letters, digits, - and _, with dots between";
+            return Err(wrong(format!("{prefix:?} is not a valid prefix of subjects: {allowed}")));
         }
         Ok(Self { servers, prefix, credentials: None })
     }
 
-    /// With a file of credentials, which must be one.
+    /// Adds a credentials file; fails if it is invalid.
     fn with_credentials(mut self, file: Option<PathBuf>) -> Result<Self, Error> {
         self.credentials = file;
         let read = self.credentials().and_then(|text| match text {
@@ -102,14 +102,14 @@ impl Place {
         Ok(self)
     }
 
-    /// What the file says now: it may be renewed while we run.
+    /// The present content of the credentials file: it may be replaced while the node runs.
     pub(super) fn credentials(&self) -> io::Result<Option<String>> {
         let Some(file) = &self.credentials else { return Ok(None) };
         let text = std::fs::read_to_string(file);
         text.map(Some).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", file.display())))
     }
 
-    /// Whether nobody on another machine can listen.
+    /// Whether all servers are on this machine.
     fn is_loopback(&self) -> bool {
         self.servers.iter().all(|server| {
             let host = server.host().trim_start_matches('[').trim_end_matches(']');
@@ -123,9 +123,9 @@ impl Place {
         self.servers.iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 
-    /// What all subjects of a group begin with.
+    /// The prefix of all subjects of a group.
     pub(super) fn root(&self, cluster: &str) -> String {
-        format!("{}.{}", self.prefix, word(cluster))
+        format!("{}.{}", self.prefix, subject_word(cluster))
     }
 }
 
@@ -134,8 +134,8 @@ fn is_word(word: &str) -> bool {
     !word.is_empty() && word.chars().all(fine)
 }
 
-/// Any name as one word of a subject; different names are different words.
-fn word(name: &str) -> String {
+/// Encodes any name as one word of a subject, injectively.
+fn subject_word(name: &str) -> String {
     let mut word = String::new();
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
@@ -147,7 +147,7 @@ fn word(name: &str) -> String {
     if word.is_empty() { "=".into() } else { word }
 }
 
-/// Without what stands before an `@`.
+/// Removes what stands before an `@`: user and password.
 fn hide(part: &str) -> String {
     match part.rsplit_once('@') {
         Some((_, rest)) => format!("…@{rest}"),
@@ -160,20 +160,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_servers_and_a_prefix() {
-        let place = Place::parse("nats://a:4222/team.locks").unwrap();
+    fn address_has_servers_and_prefix() {
+        let address = NatsAddress::parse("nats://a:4222/team.locks").unwrap();
         assert_eq!(
-            (place.prefix.as_str(), place.shown().as_str()),
+            (address.prefix.as_str(), address.shown().as_str()),
             ("team.locks", "nats://a:4222")
         );
-        let place = Place::parse("a, tls://me:secret@b:1/x/,nats://c").unwrap();
-        assert_eq!(place.shown(), "nats://a:4222, tls://b:1, nats://c:4222");
-        assert_eq!(place.root("my group"), "x.my=20group");
-        assert_eq!(Place::parse("a").unwrap().root(""), "konklave.=");
+        let address = NatsAddress::parse("a, tls://me:secret@b:1/x/,nats://c").unwrap();
+        assert_eq!(address.shown(), "nats://a:4222, tls://b:1, nats://c:4222");
+        assert_eq!(address.root("my group"), "x.my=20group");
+        assert_eq!(NatsAddress::parse("a").unwrap().root(""), "konklave.=");
     }
 
     #[test]
-    fn what_is_no_place_is_refused_without_its_password() {
+    fn invalid_address_is_refused_without_showing_password() {
         for wrong in [
             "",
             "nats://",
@@ -185,22 +185,23 @@ mod tests {
             "nats://a/b,nats://c/d",
             "nats://a:port",
         ] {
-            assert!(matches!(Place::parse(wrong), Err(Error::Config(_))), "{wrong}");
+            assert!(matches!(NatsAddress::parse(wrong), Err(Error::Config(_))), "{wrong}");
         }
-        let error = Place::parse("ws://me:secret@host").unwrap_err().to_string();
+        let error = NatsAddress::parse("ws://me:secret@host").unwrap_err().to_string();
         assert!(error.contains("host") && !error.contains("secret"), "{error}");
     }
 
     #[test]
-    fn different_groups_have_different_subjects() {
+    fn group_names_map_to_different_subjects() {
         let names = ["a.b", "a_b", "a=2eb", "a b", "ä", "", "="];
-        let words: std::collections::BTreeSet<String> = names.iter().map(|n| word(n)).collect();
-        assert_eq!(words.len(), names.len());
+        let encoded: std::collections::BTreeSet<String> =
+            names.iter().map(|n| subject_word(n)).collect();
+        assert_eq!(encoded.len(), names.len());
     }
 
     #[test]
-    fn only_this_machine_is_loopback() {
-        let is = |text: &str| Place::parse(text).unwrap().is_loopback();
+    fn loopback_is_this_machine_only() {
+        let is = |text: &str| NatsAddress::parse(text).unwrap().is_loopback();
         assert!(is("127.0.0.1") && is("nats://localhost:1,nats://[::1]:2"));
         assert!(!is("nats://10.0.0.1") && !is("localhost,example.org"));
     }

@@ -1,5 +1,6 @@
-//! Many clients, operators and full disks at once, decided by a seed: everybody is served or told in time, and
-//! nobody holds what another holds. `SEED=n` repeats one; `KONKLAVE_LONG=1` makes it fifty times as many.
+//! Random workloads of clients, operators and full disks, determined by a seed. Every request is answered in
+//! time, and no two clients hold the same lock. `SEED=n` repeats one seed; `KONKLAVE_LONG=1` runs fifty times
+//! as many.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use konklave_process::Rng;
 use crate::builder::Timings;
 use crate::error::Error;
 use crate::lock::{Handover, State};
-use crate::mutex::Mutex;
+use crate::lock_algorithm::LockAlgorithm;
 use crate::status::Loss;
 use crate::testing::Cluster;
 use crate::token::Token;
@@ -20,36 +21,37 @@ const MS: Duration = Duration::from_millis(1);
 const FOR_EVER: Duration = Duration::from_secs(10_000);
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// Someone believed to hold a lock, from when to when.
+/// The time in which a client believed to hold a lock.
 #[derive(Debug)]
 struct Belief {
     name: &'static str,
     token: Token,
-    #[allow(dead_code, reason = "told when something is wrong")]
+    #[allow(dead_code, reason = "shown by assertions")]
     node: usize,
-    mode: Handover,
+    handover: Handover,
     from: Duration,
     to: Duration,
 }
 
-/// Whether it is this time, of so many.
-fn is_one_of(dice: &mut Rng, n: u32) -> bool {
+/// True once in `n` calls, on average.
+fn one_in(dice: &mut Rng, n: u32) -> bool {
     dice.below(n) == 0
 }
 
-struct Storm {
+struct Stress {
     cluster: Cluster,
     what: String,
-    /// Nobody fails.
+    /// No node fails.
     calm: bool,
     over: Cell<bool>,
-    /// Who is at work, and what it waits for.
+    /// The running clients, and what each waits for.
     at_work: RefCell<BTreeMap<usize, String>>,
     beliefs: RefCell<Vec<Belief>>,
 }
 
-impl Storm {
-    /// A client: asks in all ways there are, holds for a while or not at all, lets go in time or late.
+impl Stress {
+    /// A client: requests locks in every way, holds them for a while or not at all, and releases them in time
+    /// or late.
     async fn work(&self, me: usize, node: usize, mut dice: Rng) {
         while !self.over.get() {
             match dice.below(3) {
@@ -68,16 +70,16 @@ impl Storm {
 
     async fn ask(&self, me: usize, node: usize, dice: &mut Rng) {
         let (cluster, name) = (&self.cluster, NAMES[dice.below(3) as usize]);
-        // One name may be had fast: of those who fail with that nothing is promised.
-        let fast = name == "c" && is_one_of(dice, 2);
-        let mode = if fast { Handover::Fast } else { Handover::LeaseSafe };
-        let mut request = cluster.node(node).lock(name).mode(mode);
-        let timeout = is_one_of(dice, 2).then(|| MS / 10 * dice.below(2000));
+        // One lock is also requested with `Handover::Fast`, which promises nothing if the holder fails.
+        let fast = name == "c" && one_in(dice, 2);
+        let handover = if fast { Handover::Fast } else { Handover::LeaseSafe };
+        let mut request = cluster.node(node).lock(name).handover(handover);
+        let timeout = one_in(dice, 2).then(|| MS / 10 * dice.below(2000));
         if let Some(timeout) = timeout {
             request = request.timeout(timeout);
         }
-        let tries = is_one_of(dice, 5);
-        let gives_up = if is_one_of(dice, 4) { MS / 10 * dice.below(500) } else { FOR_EVER };
+        let tries = one_in(dice, 5);
+        let gives_up = if one_in(dice, 4) { MS / 10 * dice.below(500) } else { FOR_EVER };
         let begun = cluster.now();
         self.at_work.borrow_mut().insert(me, format!("{node} asks for {name} since {begun:?}"));
         let asked = tokio::select! {
@@ -97,25 +99,29 @@ impl Storm {
             Err(other) => panic!("{}: {other}", self.what),
         };
         let (from, token) = (cluster.now(), guard.token());
-        let told = matches!(guard.loss(), Some(Loss::Left | Loss::Revoked));
-        assert!(told || guard.state() != State::Lost, "{}: granted and lost at once", self.what);
-        let hold = if is_one_of(dice, 2) { Duration::ZERO } else { MS / 10 * dice.below(300) };
+        let expected_loss = matches!(guard.loss(), Some(Loss::Left | Loss::Revoked));
+        assert!(
+            expected_loss || guard.state() != State::Lost,
+            "{}: granted and lost at once",
+            self.what
+        );
+        let held_for = if one_in(dice, 2) { Duration::ZERO } else { MS / 10 * dice.below(300) };
         let lost = tokio::select! {
             biased;
             () = guard.lost() => true,
-            () = async { if !hold.is_zero() { cluster.sleep(hold).await } } => false,
+            () = async { if !held_for.is_zero() { cluster.sleep(held_for).await } } => false,
         };
         let to = cluster.now();
-        self.beliefs.borrow_mut().push(Belief { name, token, node, mode, from, to });
-        if lost && is_one_of(dice, 3) {
+        self.beliefs.borrow_mut().push(Belief { name, token, node, handover, from, to });
+        if lost && one_in(dice, 3) {
             cluster.sleep(MS * dice.below(300)).await;
         }
-        if is_one_of(dice, 2) {
+        if one_in(dice, 2) {
             let _ = guard.release().await;
         }
     }
 
-    /// Takes locks from their holders, and fills disks for a while.
+    /// An operator: revokes locks, and fills disks for a while.
     async fn operate(&self, me: usize, n: u32, mut dice: Rng) {
         while !self.over.get() {
             self.cluster.sleep(MS * dice.below(120)).await;
@@ -124,7 +130,7 @@ impl Storm {
                 continue;
             }
             let node = self.cluster.node(i);
-            if is_one_of(&mut dice, 3) {
+            if one_in(&mut dice, 3) {
                 node.shared().with(|core, _| core.unsaved = true);
                 self.cluster.sleep(MS * dice.below(60)).await;
                 node.shared().with(|core, _| core.saved());
@@ -135,7 +141,7 @@ impl Storm {
         self.at_work.borrow_mut().remove(&me);
     }
 
-    async fn trouble(&self, n: u32, dice: &mut Rng) {
+    async fn inject_faults(&self, n: u32, dice: &mut Rng) {
         let cluster = &self.cluster;
         for _ in 0..10 {
             cluster.sleep(MS * dice.below(700)).await;
@@ -158,24 +164,25 @@ impl Storm {
         cluster.sleep(MS * 6000).await;
     }
 
-    /// Who has the higher token begins when the other has ended: always, if nobody fails or takes locks early.
+    /// The holder with the higher token begins after the other has ended: always if no node fails and no lock
+    /// is handed over fast.
     fn judge(&self) {
         let mut beliefs = self.beliefs.borrow_mut();
         beliefs.sort_by_key(|belief| (belief.name, belief.token));
         for pair in beliefs.windows(2).filter(|pair| pair[0].name == pair[1].name) {
             let [a, b] = pair else { continue };
             assert_ne!(a.token, b.token, "{}: {a:?} {b:?}", self.what);
-            let safe = self.calm || a.mode == Handover::LeaseSafe;
+            let safe = self.calm || a.handover == Handover::LeaseSafe;
             assert!(!safe || a.to <= b.from, "{}: two at once: {a:?} {b:?}", self.what);
         }
     }
 }
 
-fn run(mutex: Mutex, seed: u64, calm: bool) {
+fn run(algorithm: LockAlgorithm, seed: u64, calm: bool) {
     let n = 2 + (seed % 4) as u32;
-    let what = format!("{mutex}: SEED={seed} cargo test -p konklave --lib storms");
-    let storm = Rc::new(Storm {
-        cluster: Cluster::served_by(mutex, n as usize, seed, Timings::default()),
+    let what = format!("{algorithm}: SEED={seed} cargo test -p konklave --lib stress");
+    let stress = Rc::new(Stress {
+        cluster: Cluster::with_lock_algorithm(algorithm, n as usize, seed, Timings::default()),
         what,
         calm,
         over: Cell::new(false),
@@ -185,52 +192,53 @@ fn run(mutex: Mutex, seed: u64, calm: bool) {
     let mut dice = Rng::new(seed);
     let clients = 3 * n as usize;
     for me in 0..=clients {
-        let (storm, fate) = (storm.clone(), dice.fork(me as u64));
-        storm.at_work.borrow_mut().insert(me, String::new());
-        let cluster = &storm.clone().cluster;
+        let (stress, fate) = (stress.clone(), dice.fork(me as u64));
+        stress.at_work.borrow_mut().insert(me, String::new());
+        let cluster = &stress.clone().cluster;
         cluster.spawn(async move {
             match me {
-                0 => storm.operate(me, n, fate).await,
-                _ => storm.work(me, me % n as usize, fate).await,
+                0 => stress.operate(me, n, fate).await,
+                _ => stress.work(me, me % n as usize, fate).await,
             }
         });
     }
-    storm.cluster.block_on(async {
-        let (cluster, what) = (&storm.cluster, &storm.what);
+    stress.cluster.block_on(async {
+        let (cluster, what) = (&stress.cluster, &stress.what);
         if calm {
             cluster.delay(MS / 20, MS / 10 * (1 + dice.below(50)));
             cluster.sleep(MS * 1500).await;
         } else {
-            storm.trouble(n, &mut dice).await;
+            stress.inject_faults(n, &mut dice).await;
         }
-        storm.over.set(true);
+        stress.over.set(true);
         cluster.sleep(MS * 8000).await;
-        assert_eq!(*storm.at_work.borrow(), BTreeMap::new(), "{what}: they wait for ever");
+        assert_eq!(*stress.at_work.borrow(), BTreeMap::new(), "{what}: they wait for ever");
         cluster.sleep(MS * 4000).await;
         for (i, name) in (0..n as usize).flat_map(|i| NAMES.map(|name| (i, name))) {
             let served = cluster.node(i).lock(name).timeout(MS * 10_000).acquire().await;
             assert!(served.is_ok(), "{what}: {i} asks for {name}");
         }
     });
-    storm.judge();
+    stress.judge();
 }
 
-fn storms(calm: bool) {
+fn stress_runs(calm: bool) {
     let given = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let long = std::env::var_os("KONKLAVE_LONG").is_some();
     let seeds = given.map_or(0..if long { 1000 } else { 20 }, |seed: u64| seed..seed + 1);
     for seed in seeds {
-        let mutexes = [Mutex::Table, Mutex::NaimiTrehel, Mutex::SuzukiKasami];
-        mutexes.into_iter().for_each(|mutex| run(mutex, seed, calm));
+        let algorithms =
+            [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel, LockAlgorithm::SuzukiKasami];
+        algorithms.into_iter().for_each(|algorithm| run(algorithm, seed, calm));
     }
 }
 
 #[test]
-fn whatever_operators_and_disks_do_everyone_is_served_or_told() {
-    storms(true);
+fn every_request_is_answered_despite_operators_and_full_disks() {
+    stress_runs(true);
 }
 
 #[test]
-fn and_so_it_is_when_members_fail() {
-    storms(false);
+fn every_request_is_answered_despite_failures() {
+    stress_runs(false);
 }

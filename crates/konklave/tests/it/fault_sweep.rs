@@ -1,4 +1,4 @@
-//! Groups under load and faults, decided by a seed; everything that was granted is written down and judged.
+//! Groups under load and faults, determined by a seed. All grants are recorded and judged.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Error, Handover, Loss, Mutex, State, Timings, Token};
+use konklave::{Error, Handover, LockAlgorithm, Loss, State, Timings, Token};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Someone believed to hold a lock, from when to when.
+/// The time in which a client believed to hold a lock.
 #[derive(Clone, Debug)]
 struct Belief {
     #[allow(dead_code, reason = "told when something is wrong")]
@@ -50,13 +50,13 @@ fn judge_pair(seed: u64, a: &Belief, b: &Belief) {
     if a.mode == Handover::LeaseSafe && b.mode == Handover::LeaseSafe && !together {
         assert!(a.to <= b.from || b.to <= a.from, "two believe at once: {}", what());
     }
-    // Who begins when the other has ended has the higher token: always if nobody takes locks early.
+    // A holder that begins after another has ended has the higher token, if no lock is handed over fast.
     if !together && a.to <= b.from && a.mode == Handover::LeaseSafe && b.mode == a.mode {
         assert!(a.token < b.token, "tokens grow: {}", what());
     }
 }
 
-/// A small generator of our own: the same numbers for the same seed.
+/// A small generator: the same numbers for the same seed.
 #[derive(Clone)]
 struct Dice(u64);
 
@@ -68,7 +68,7 @@ impl Dice {
 }
 
 struct Run {
-    mutex: Mutex,
+    algorithm: LockAlgorithm,
     done: RefCell<bool>,
 }
 
@@ -86,11 +86,12 @@ async fn work(
         }
         let name = format!("lock{}", dice.below(3));
         let mode = if dice.below(4) == 0 { Handover::Fast } else { Handover::LeaseSafe };
-        // One name, one mode: what the judge may expect depends on it.
+        // Each name has one handover mode; the judge depends on it.
         let mode = if name == "lock2" { mode } else { Handover::LeaseSafe };
-        let shared = run.mutex == Mutex::Table && name == "lock1" && dice.below(2) == 0;
+        let shared = run.algorithm == LockAlgorithm::Table && name == "lock1" && dice.below(2) == 0;
         let handle = cluster.node(node);
-        let mut request = handle.lock(&name).mode(mode).timeout(MS * (1 + dice.below(3000) as u32));
+        let mut request =
+            handle.lock(&name).handover(mode).timeout(MS * (1 + dice.below(3000) as u32));
         if shared {
             request = request.shared();
         }
@@ -102,7 +103,7 @@ async fn work(
             Err(other) => panic!("{other}"),
         };
         let (from, token) = (cluster.now(), guard.token());
-        // Unless the node leaves at that very moment.
+        // Unless the node leaves at this moment.
         let left = guard.loss() == Some(Loss::Left);
         assert!(left || guard.state() != State::Lost, "what is granted is ours at that moment");
         let hold = MS * dice.below(60) as u32;
@@ -119,13 +120,13 @@ async fn work(
     }
 }
 
-/// Has it leave in order; then its process ends.
+/// Leaves in order, then ends the process.
 fn leave(cluster: &Rc<Cluster>, i: usize) {
     if cluster.is_up(i) {
         let (cluster, node) = (cluster.clone(), cluster.node(i));
         cluster.clone().spawn(async move {
             let _ = node.leave().await;
-            // It may have been killed meanwhile, and be there again.
+            // It may have crashed in the meantime, and restarted.
             if cluster.is_up(i) {
                 let asked = cluster.node(i).lock("left?").try_acquire().await;
                 if matches!(asked, Err(Error::Left)) && cluster.is_up(i) {
@@ -149,7 +150,7 @@ async fn trouble(cluster: &Rc<Cluster>, dice: &mut Dice, n: usize) {
             5 | 6 => cluster.heal(),
             7 => cluster.delay(MS / 20, MS * dice.below(20) as u32),
             8 => leave(cluster, i),
-            // Just when another falls silent.
+            // At the moment when another member falls silent.
             9 => {
                 cluster.isolate(j);
                 leave(cluster, i);
@@ -159,11 +160,11 @@ async fn trouble(cluster: &Rc<Cluster>, dice: &mut Dice, n: usize) {
     }
 }
 
-/// A run of `n` members that `seed` decides.
-fn run(mutex: Mutex, n: usize, seed: u64) -> usize {
-    let cluster = Rc::new(Cluster::served_by(mutex, n, seed, Timings::default()));
+/// A run of `n` members, determined by `seed`.
+fn run(algorithm: LockAlgorithm, n: usize, seed: u64) -> usize {
+    let cluster = Rc::new(Cluster::with_lock_algorithm(algorithm, n, seed, Timings::default()));
     let history = Rc::new(History::default());
-    let run = Rc::new(Run { mutex, done: RefCell::new(false) });
+    let run = Rc::new(Run { algorithm, done: RefCell::new(false) });
     let mut dice = Dice(seed ^ 0x9e37_79b9_7f4a_7c15);
     for worker in 0..2 * n {
         let fate = Dice(dice.below(u64::MAX >> 31) << 20 | worker as u64);
@@ -172,12 +173,12 @@ fn run(mutex: Mutex, n: usize, seed: u64) -> usize {
     cluster.block_on(async {
         trouble(&cluster, &mut dice, n).await;
         cluster.heal();
-        // Who is about to leave does so.
+        // Nodes that are leaving finish.
         cluster.sleep(MS * 3000).await;
         cluster.delay(MS / 20, MS / 4);
         (0..n).for_each(|i| cluster.restart(i));
         cluster.sleep(MS * 8000).await;
-        // When the trouble is over, everyone is served.
+        // After the faults, every node is served.
         for i in 0..n {
             let node = cluster.node(i);
             for name in ["lock0", "lock1", "lock2"] {
@@ -197,50 +198,50 @@ fn run(mutex: Mutex, n: usize, seed: u64) -> usize {
     history.0.borrow().len()
 }
 
-fn sweep(mutex: Mutex, n: usize, seeds: std::ops::Range<u64>) {
-    let beliefs: usize = seeds.clone().map(|seed| run(mutex, n, seed)).sum();
+fn sweep(algorithm: LockAlgorithm, n: usize, seeds: std::ops::Range<u64>) {
+    let beliefs: usize = seeds.clone().map(|seed| run(algorithm, n, seed)).sum();
     let runs = (seeds.end - seeds.start) as usize;
     assert!(beliefs > 20 * runs, "{beliefs} grants in {runs} runs are few");
 }
 
 #[test]
-fn three_members_in_trouble() {
-    sweep(Mutex::Table, 3, 0..150);
+fn three_members_under_faults() {
+    sweep(LockAlgorithm::Table, 3, 0..150);
 }
 
 #[test]
-fn five_members_in_trouble() {
-    sweep(Mutex::Table, 5, 1000..1040);
+fn five_members_under_faults() {
+    sweep(LockAlgorithm::Table, 5, 1000..1040);
 }
 
 #[test]
-fn two_members_in_trouble() {
-    sweep(Mutex::Table, 2, 2800..2950);
+fn two_members_under_faults() {
+    sweep(LockAlgorithm::Table, 2, 2800..2950);
 }
 
 #[test]
-fn the_same_seed_does_the_same() {
-    assert_eq!(run(Mutex::Table, 3, 7), run(Mutex::Table, 3, 7));
-    assert_eq!(run(Mutex::NaimiTrehel, 3, 7), run(Mutex::NaimiTrehel, 3, 7));
+fn same_seed_gives_same_run() {
+    assert_eq!(run(LockAlgorithm::Table, 3, 7), run(LockAlgorithm::Table, 3, 7));
+    assert_eq!(run(LockAlgorithm::NaimiTrehel, 3, 7), run(LockAlgorithm::NaimiTrehel, 3, 7));
 }
 
 #[test]
-fn naimi_and_trehel_in_trouble() {
-    sweep(Mutex::NaimiTrehel, 3, 0..150);
-    sweep(Mutex::NaimiTrehel, 5, 1000..1040);
-    sweep(Mutex::NaimiTrehel, 2, 2800..2880);
+fn naimi_trehel_under_faults() {
+    sweep(LockAlgorithm::NaimiTrehel, 3, 0..150);
+    sweep(LockAlgorithm::NaimiTrehel, 5, 1000..1040);
+    sweep(LockAlgorithm::NaimiTrehel, 2, 2800..2880);
 }
 
 #[test]
-fn suzuki_and_kasami_in_trouble() {
-    sweep(Mutex::SuzukiKasami, 3, 200..300);
-    sweep(Mutex::SuzukiKasami, 5, 1000..1020);
+fn suzuki_kasami_under_faults() {
+    sweep(LockAlgorithm::SuzukiKasami, 3, 200..300);
+    sweep(LockAlgorithm::SuzukiKasami, 5, 1000..1020);
 }
 
 #[test]
-fn the_other_algorithms_in_trouble() {
-    for mutex in &Mutex::ALL[3..] {
-        sweep(*mutex, 3, 300..340);
-        sweep(*mutex, 4, 340..350);
+fn other_algorithms_under_faults() {
+    for algorithm in &LockAlgorithm::ALL[3..] {
+        sweep(*algorithm, 3, 300..340);
+        sweep(*algorithm, 4, 340..350);
     }
 }

@@ -1,4 +1,4 @@
-//! Groups of one: founded by an operator, or left over, and joined by others later.
+//! Groups of one member: founded by an operator, or left over; joined by others later.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -6,33 +6,34 @@ use std::task::Poll;
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Error, Guard, Mutex, State, Timings};
+use konklave::{Error, Guard, LockAlgorithm, State, Timings};
 
 const MS: Duration = Duration::from_millis(1);
 const SOON: Duration = Duration::from_secs(1);
-const ALGORITHMS: [Mutex; 3] = [Mutex::Table, Mutex::NaimiTrehel, Mutex::RicartAgrawala];
+const ALGORITHMS: [LockAlgorithm; 3] =
+    [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel, LockAlgorithm::RicartAgrawala];
 
 type Asked = Pin<Box<dyn Future<Output = Result<Guard, Error>>>>;
 
-/// Asks, and does not wait for the answer.
-async fn ask(wish: impl Future<Output = Result<Guard, Error>> + 'static) -> Asked {
-    let mut asked: Asked = Box::pin(wish);
+/// Starts a request without waiting for the answer.
+async fn ask(request: impl Future<Output = Result<Guard, Error>> + 'static) -> Asked {
+    let mut asked: Asked = Box::pin(request);
     assert!(poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx).is_pending())).await);
     asked
 }
 
-/// Cut off as the one who gives places and as one who asks for them.
+/// Runs the test with the leader isolated, and with a follower isolated.
 fn cut_off(test: impl AsyncFn(&Cluster, usize, &str)) {
-    for mutex in ALGORITHMS {
+    for algorithm in ALGORITHMS {
         for i in [0, 2] {
-            let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
-            cluster.block_on(test(&cluster, i, &format!("{mutex}, {i}")));
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+            cluster.block_on(test(&cluster, i, &format!("{algorithm}, {i}")));
         }
     }
 }
 
 #[test]
-fn what_was_let_go_while_cut_off_is_free_in_a_group_founded_alone() {
+fn lock_released_while_isolated_is_free_in_group_of_one() {
     cut_off(async |cluster, i, which| {
         let node = cluster.node(i);
         let lost = node.lock("x").acquire().await.unwrap();
@@ -48,7 +49,7 @@ fn what_was_let_go_while_cut_off_is_free_in_a_group_founded_alone() {
 }
 
 #[test]
-fn what_was_asked_while_cut_off_is_granted_in_a_group_founded_alone() {
+fn request_made_while_isolated_is_granted_in_group_of_one() {
     cut_off(async |cluster, i, which| {
         let node = cluster.node(i);
         cluster.isolate(i);
@@ -69,7 +70,7 @@ fn what_was_asked_while_cut_off_is_granted_in_a_group_founded_alone() {
     });
 }
 
-/// Looks at a guard again and again until another is a member, and a while longer.
+/// Checks a guard until another node is a member, and for a while longer.
 async fn held_while_joined(cluster: &Cluster, held: &Guard, which: &str) {
     let members = || cluster.node(0).status().members.iter().filter(|m| m.votes).count();
     let mut together = 0;
@@ -89,9 +90,9 @@ async fn held_while_joined(cluster: &Cluster, held: &Guard, which: &str) {
 }
 
 #[test]
-fn who_was_alone_holds_what_it_holds_when_another_joins() {
-    for mutex in ALGORITHMS {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+fn last_member_keeps_its_grants_when_another_joins() {
+    for algorithm in ALGORITHMS {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
             cluster.crash(2);
             cluster.node(1).leave().await.unwrap();
@@ -99,40 +100,40 @@ fn who_was_alone_holds_what_it_holds_when_another_joins() {
             let leads = cluster.node(0).campaign("boss").await.unwrap();
             cluster.sleep(3000 * MS).await;
             cluster.restart(2);
-            held_while_joined(&cluster, &held, &mutex.to_string()).await;
-            assert_eq!(leads.state(), State::Held, "{mutex}");
+            held_while_joined(&cluster, &held, &algorithm.to_string()).await;
+            assert_eq!(leads.state(), State::Held, "{algorithm}");
             held.release().await.unwrap();
         });
     }
 }
 
-/// The same where nobody has ever answered: there is no old lease that could have run out.
+/// The same without any earlier answer: there is no old lease that could have run out.
 #[test]
-fn who_founded_a_group_alone_holds_what_it_holds_when_another_joins() {
-    for mutex in ALGORITHMS {
-        let cluster = Cluster::served_by(mutex, 2, 0, Timings::default());
+fn founder_of_group_of_one_keeps_its_grants_when_another_joins() {
+    for algorithm in ALGORITHMS {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 2, 0, Timings::default());
         cluster.block_on(async {
             (0..2).for_each(|i| cluster.crash(i));
             cluster.restart(0);
             cluster.node(0).found_alone();
             let held = cluster.node(0).lock("a").acquire().await.unwrap();
             cluster.restart(1);
-            held_while_joined(&cluster, &held, &mutex.to_string()).await;
-            // Who joined waits for it as for anyone's.
+            held_while_joined(&cluster, &held, &algorithm.to_string()).await;
+            // The new member waits for the lock like any other.
             let busy = cluster.node(1).lock("a").timeout(50 * MS).acquire().await;
-            assert!(matches!(busy, Err(Error::TimedOut(_))), "{mutex}: {busy:?}");
+            assert!(matches!(busy, Err(Error::TimedOut(_))), "{algorithm}: {busy:?}");
             held.release().await.unwrap();
             drop(cluster.node(1).lock("a").timeout(SOON).acquire().await.unwrap());
         });
     }
 }
 
-/// A lease that the group of one ended with is a lease like any other: who is cut off right after gives up
-/// in time, before those who joined give away what it holds.
+/// The lease at the end of a group of one is a lease like any other. If its member is isolated right after,
+/// it loses its grants before the joined members get them.
 #[test]
-fn who_is_cut_off_from_those_who_joined_it_gives_up_before_they_go_on() {
-    for mutex in ALGORITHMS {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+fn isolated_founder_loses_grants_before_joined_members_get_them() {
+    for algorithm in ALGORITHMS {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
             (0..3).for_each(|i| cluster.crash(i));
             cluster.restart(0);
@@ -146,20 +147,20 @@ fn who_is_cut_off_from_those_who_joined_it_gives_up_before_they_go_on() {
             }
             cluster.isolate(0);
             let next = cluster.node(1).lock("a").acquire().await.unwrap();
-            assert!(next.token() > held.token(), "{mutex}");
-            assert_eq!(held.state(), State::Lost, "{mutex}: two at once");
+            assert!(next.token() > held.token(), "{algorithm}");
+            assert_eq!(held.state(), State::Lost, "{algorithm}: two at once");
         });
     }
 }
 
-/// Of the last two, one begins another life: the other knows that nobody went on without it, and keeps what
-/// it has. The third founder is not needed, nor are those who were never there.
+/// One of the last two members restarts. The other knows that nobody went on without it, and keeps its
+/// grants. The third founder is not needed.
 #[test]
-fn who_is_left_of_two_goes_on_when_the_other_is_born_again() {
-    for mutex in ALGORITHMS {
+fn one_of_two_continues_when_the_other_restarts() {
+    for algorithm in ALGORITHMS {
         for (away, reborn, stays) in [(2, 0, 1), (2, 1, 0), (0, 2, 1)] {
-            let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
-            let which = format!("{mutex}, n{away} away, n{reborn} born again");
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+            let which = format!("{algorithm}, n{away} away, n{reborn} born again");
             cluster.block_on(async {
                 cluster.crash(away);
                 let held = cluster.node(stays).lock("a").acquire().await.unwrap();
@@ -181,10 +182,10 @@ fn who_is_left_of_two_goes_on_when_the_other_is_born_again() {
     }
 }
 
-/// The same where half of four are: as many as are left, all of whom are needed.
+/// The same with half of four members: all of the remaining two are needed.
 #[test]
-fn half_of_a_group_goes_on_when_the_other_half_is_born_again() {
-    let cluster = Cluster::served_by(Mutex::Table, 4, 0, Timings::default());
+fn half_of_group_continues_when_other_half_restarts() {
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::default());
     cluster.block_on(async {
         let generation = cluster.node(0).status().view.unwrap().0;
         (1..3).for_each(|i| cluster.crash(i));
@@ -198,12 +199,13 @@ fn half_of_a_group_goes_on_when_the_other_half_is_born_again() {
     });
 }
 
-/// One who comes back without a memory may have had higher numbers before: then all founders are needed, as ever.
+/// A node without a record may have had higher incarnations before: so all founders are needed.
 #[test]
-fn who_is_born_again_without_a_memory_is_waited_for_by_nobody() {
+fn restart_without_record_proves_nothing() {
     let mut goes_on = 0;
     for seed in 0..40 {
-        let cluster = Cluster::served_by(Mutex::Table, 3, seed, Timings::default());
+        let cluster =
+            Cluster::with_lock_algorithm(LockAlgorithm::Table, 3, seed, Timings::default());
         cluster.block_on(async {
             cluster.crash(2);
             cluster.sleep(500 * MS).await;
@@ -222,11 +224,12 @@ fn who_is_born_again_without_a_memory_is_waited_for_by_nobody() {
     assert!((1..40).contains(&goes_on), "both happen: {goes_on}");
 }
 
-/// Who founded another generation and is born again is no proof that nobody went on: it did, itself.
+/// A process that founded another generation and then restarted is no proof that nobody went on: it did
+/// itself.
 #[test]
-fn a_view_that_a_later_generation_replaced_stays_over() {
-    for mutex in ALGORITHMS {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+fn replaced_view_does_not_continue() {
+    for algorithm in ALGORITHMS {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
             cluster.crash(2);
             cluster.sleep(500 * MS).await;
@@ -240,20 +243,20 @@ fn a_view_that_a_later_generation_replaced_stays_over() {
             cluster.heal();
             cluster.restart(1);
             let early = cluster.node(0).lock("a").timeout(3 * SOON).acquire().await;
-            assert!(matches!(early, Err(Error::TimedOut(_))), "{mutex}: {early:?}");
+            assert!(matches!(early, Err(Error::TimedOut(_))), "{algorithm}: {early:?}");
             cluster.restart(2);
             for i in 0..3 {
                 let guard = cluster.node(i).lock("a").timeout(9 * SOON).acquire().await.unwrap();
-                assert!(guard.token() > later, "{mutex}: {} after {later}", guard.token());
+                assert!(guard.token() > later, "{algorithm}: {} after {later}", guard.token());
             }
         });
     }
 }
 
-/// Where one of the half that is left is lost for good, an operator may go on with any of the others.
+/// If one of the remaining half is lost for good, an operator can continue with any of the others.
 #[test]
-fn half_of_a_group_that_lacks_one_gives_up_after_a_while() {
-    let cluster = Cluster::served_by(Mutex::Table, 4, 0, Timings::default());
+fn half_of_group_dissolves_after_a_while() {
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::default());
     cluster.block_on(async {
         (1..4).for_each(|i| cluster.crash(i));
         (2..4).for_each(|i| cluster.restart(i));
@@ -266,11 +269,11 @@ fn half_of_a_group_that_lacks_one_gives_up_after_a_while() {
     });
 }
 
-/// The last one goes while another enters: that has the state by now and goes on, or it is outside again.
+/// The last member leaves while another enters: that one has the state and continues, or is outside again.
 #[test]
-fn who_enters_while_the_last_one_goes_is_not_left_in_between() {
+fn member_entering_while_last_one_leaves_ends_inside_or_outside() {
     for leaves in [true, false] {
-        let cluster = Cluster::served_by(Mutex::Table, 2, 0, Timings::default());
+        let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 2, 0, Timings::default());
         cluster.block_on(async {
             (0..2).for_each(|i| cluster.crash(i));
             cluster.restart(0);

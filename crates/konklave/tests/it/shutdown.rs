@@ -1,4 +1,4 @@
-//! How things end: nobody waits for what will never come, and nobody is told that all went well when it did not.
+//! Shutdown and failure of requests: no request waits for ever, and none reports success wrongly.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const MS: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_secs(20);
 
 #[test]
-fn who_leaves_while_it_is_cut_off_has_left_when_its_lease_is_over() {
+fn isolated_member_leaves_after_its_lease() {
     for heals in [false, true] {
         let cluster = Cluster::new(3);
         let node = cluster.node(0);
@@ -18,7 +18,7 @@ fn who_leaves_while_it_is_cut_off_has_left_when_its_lease_is_over() {
         cluster.isolate(0);
         let start = cluster.now();
         if heals {
-            // The others exclude it, and it hears of that.
+            // The others exclude it, and it learns of that.
             let healer = cluster.sleep(MS * 300);
             cluster.block_on(healer);
             cluster.heal();
@@ -27,14 +27,14 @@ fn who_leaves_while_it_is_cut_off_has_left_when_its_lease_is_over() {
         assert!(cluster.now() - start < MS * 2000, "{:?}", cluster.now() - start);
         assert_eq!(held.loss(), Some(Loss::Left));
         assert!(!node.status().member);
-        // The others go on.
+        // The others continue.
         cluster.heal();
         drop(cluster.block_on(cluster.node(1).lock("a").timeout(MS * 5000).acquire()).unwrap());
     }
 }
 
 #[test]
-fn what_is_waited_for_ends_when_the_node_leaves_or_dies() {
+fn waiting_requests_end_when_node_leaves_or_crashes() {
     for dies in [false, true] {
         let cluster = Cluster::new(3);
         let (node, other) = (cluster.node(0), cluster.node(1));
@@ -67,13 +67,13 @@ fn what_is_waited_for_ends_when_the_node_leaves_or_dies() {
     }
 }
 
-/// A node whose other founder never comes.
+/// A node whose other founder never starts.
 async fn alone(port: &str) -> Node {
     Node::builder().seeds([port, "127.0.0.1:1"]).listen(port).start().await.unwrap()
 }
 
 #[tokio::test]
-async fn without_a_group_as_well() {
+async fn waiting_requests_end_without_group() {
     for dies in [false, true] {
         let node = alone("127.0.0.1:0").await;
         let ends = async {
@@ -91,7 +91,7 @@ async fn without_a_group_as_well() {
 }
 
 #[test]
-fn what_was_lost_is_not_released_as_if_it_were_held() {
+fn release_of_lost_grant_fails() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let guard = cluster.node(0).lock("a").acquire().await.unwrap();
@@ -102,7 +102,7 @@ fn what_was_lost_is_not_released_as_if_it_were_held() {
         leads.lost().await;
         assert!(matches!(guard.release().await, Err(Error::Lost(_))));
         assert!(matches!(leads.resign().await, Err(Error::Lost(_))));
-        // Nobody waits for them.
+        // No request waits for it.
         cluster
             .node(1)
             .lock("a")
@@ -117,7 +117,7 @@ fn what_was_lost_is_not_released_as_if_it_were_held() {
 }
 
 #[test]
-fn a_runtime_that_is_gone_takes_its_nodes_along() {
+fn node_ends_with_its_runtime() {
     let runtime = || {
         let mut threads = tokio::runtime::Builder::new_multi_thread();
         threads.worker_threads(1).enable_all().build().unwrap()
@@ -144,9 +144,9 @@ fn a_runtime_that_is_gone_takes_its_nodes_along() {
     });
 }
 
-/// The same before any of the node's tasks had its first turn.
+/// The same before any of the node's tasks has run.
 #[test]
-fn a_runtime_that_is_gone_at_once_takes_its_nodes_along() {
+fn node_ends_with_runtime_that_stops_at_once() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let theirs = runtime();
     let node = theirs.block_on(Node::builder().found_alone().start()).unwrap();
@@ -158,7 +158,7 @@ fn a_runtime_that_is_gone_at_once_takes_its_nodes_along() {
 }
 
 #[tokio::test]
-async fn any_time_is_long_enough() {
+async fn any_timeout_is_accepted() {
     let timings = Timings { keep: Duration::MAX, ..Timings::default() };
     let node = Node::builder().found_alone().timings(timings).join().await.unwrap();
     node.lock("a").timeout(Duration::MAX).acquire().await.unwrap().release().await.unwrap();
@@ -181,11 +181,11 @@ async fn any_time_is_long_enough() {
 }
 
 #[test]
-fn who_joins_a_group_belongs_to_it_before_it_has_the_state() {
+fn new_member_is_in_group_before_it_has_state() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut first = cluster.node(0).group("g").await.unwrap();
-        // Nobody looks at the events of the first, which has to give its state.
+        // The first member, which is asked for its state, does not read its events.
         let mut second = cluster.node(1).group("g").await.unwrap();
         second.send(&b"early"[..]).await.unwrap();
         cluster.sleep(MS * 500).await;
@@ -214,7 +214,7 @@ fn who_joins_a_group_belongs_to_it_before_it_has_the_state() {
 }
 
 #[test]
-fn a_state_that_is_too_long_is_no_empty_one() {
+fn state_that_is_too_long_is_not_given() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut first = cluster.node(0).group("g").await.unwrap();
@@ -227,7 +227,7 @@ fn a_state_that_is_too_long_is_no_empty_one() {
         }
         cluster.sleep(MS * 1000).await;
         assert!(second.try_next().is_none(), "it has not been told anything that is not so");
-        // Asked again, the first has something shorter.
+        // Asked again, the first member gives a shorter state.
         loop {
             if let Some(GroupEvent::Snapshot(wanted)) = first.next().await {
                 break wanted.give(&b"short"[..]).unwrap();
@@ -238,7 +238,7 @@ fn a_state_that_is_too_long_is_no_empty_one() {
 }
 
 #[test]
-fn who_waits_in_a_session_that_is_closed_is_told_so() {
+fn closing_session_fails_its_waiting_requests() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let session = cluster.node(0).session("s");
@@ -249,13 +249,13 @@ fn who_waits_in_a_session_that_is_closed_is_told_so() {
         };
         let (waited, ()) = tokio::join!(barrier.wait(), closes);
         assert!(matches!(waited, Err(Error::Closed)), "{waited:?}");
-        // The node's own session gives back what it has, and can be used again.
+        // The node's own session releases its grants, and stays usable.
         let node = cluster.node(0);
         let held = node.lock("a").acquire().await.unwrap();
         node.close();
         assert_eq!(held.loss(), Some(Loss::Closed));
         node.lock("a").acquire().await.unwrap().release().await.unwrap();
-        // A barrier is for one number.
+        // A barrier has a fixed number of parties.
         let (three, two) = (node.barrier("n", 3), node.barrier("n", 2));
         let (mut three, two) = (Box::pin(three.wait()), two.wait());
         tokio::select! {
@@ -270,7 +270,7 @@ fn who_waits_in_a_session_that_is_closed_is_told_so() {
 }
 
 #[test]
-fn each_change_of_the_leader_is_told_once() {
+fn each_leader_change_is_observed_once() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut leaders = cluster.node(2).observe("c").unwrap();
@@ -298,7 +298,7 @@ fn each_change_of_the_leader_is_told_once() {
 }
 
 #[tokio::test]
-async fn who_has_left_has_closed_its_port_and_its_folder() {
+async fn leave_closes_port_and_data_directory() {
     let folder = std::env::temp_dir().join(format!("konklave-again-{}", std::process::id()));
     let mut port = "127.0.0.1:0".to_owned();
     for _ in 0..5 {
@@ -312,7 +312,7 @@ async fn who_has_left_has_closed_its_port_and_its_folder() {
 
 #[cfg(feature = "nats")]
 #[test]
-fn passwords_are_not_shown() {
+fn debug_output_hides_passwords() {
     let builder = Node::builder().nats("nats://user:hush@a:4222,hush2@b/p").pre_shared_key("hush3");
     let shown = format!("{builder:?}");
     assert!(!shown.contains("hush") && shown.contains("nats://…@a:4222"), "{shown}");

@@ -1,14 +1,14 @@
-//! Whom a step speaks to, and in which order they are woken.
+//! Links that have got frames in a step, and the order in which their writers are woken.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::link::Link;
 
-/// Those who were spoken to in this step, in this order.
+/// The links that have got frames in this step, in order.
 #[derive(Default)]
-pub(super) struct Spoken(Mutex<Vec<Arc<Link>>>);
+pub(super) struct DirtyLinks(Mutex<Vec<Arc<Link>>>);
 
-impl Spoken {
+impl DirtyLinks {
     fn links(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -20,9 +20,9 @@ impl Spoken {
         }
     }
 
-    /// The step is over. Who was spoken to last is woken first: whoever lets a lock go and wants it again
-    /// sends the lock on its way before it asks. Who gets it may have our processor at once, and
-    /// would then ask, and be asked by others, before us.
+    /// Wakes the writers at the end of a step, the last link first. A session that releases a lock and
+    /// requests it again hands the lock over before it sends the request. If the lock's receiver ran first,
+    /// it might take this processor and answer others before the request has left.
     pub(super) fn wake(&self) {
         self.links().drain(..).rev().for_each(|link| link.wake());
     }
@@ -38,12 +38,12 @@ mod tests {
 
     use super::*;
     use crate::net::link::tests::hello;
-    use crate::shared::Hurry;
+    use crate::shared::Flush;
     use crate::wire::Frame;
 
     #[tokio::test]
-    async fn who_was_spoken_to_last_is_written_to_first() {
-        let spoken = Spoken::default();
+    async fn last_link_is_woken_first() {
+        let dirty_links = DirtyLinks::default();
         let written = Arc::new(Mutex::new(Vec::new()));
         let links: Vec<Arc<Link>> = (0..3).map(|_| Arc::new(Link::new())).collect();
         for (i, link) in links.iter().enumerate() {
@@ -51,22 +51,22 @@ mod tests {
             let (link, written) = (link.clone(), written.clone());
             tokio::spawn(async move {
                 loop {
-                    poll_fn(|task| link.poll_called(1, task)).await;
+                    poll_fn(|task| link.poll_writable(1, task)).await;
                     written.lock().unwrap().push(i);
                 }
             });
         }
         tokio::task::yield_now().await;
         written.lock().unwrap().clear();
-        let frame = Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 };
+        let frame = Frame::Ping { view: ViewId::default(), stamp: 0, lifted_sent: 0 };
         for i in [1, 2, 0, 1] {
-            links[i].push(&frame, Hurry::Now).unwrap();
-            spoken.note(&links[i]);
+            links[i].push(&frame, Flush::Now).unwrap();
+            dirty_links.note(&links[i]);
         }
-        spoken.wake();
+        dirty_links.wake();
         tokio::task::yield_now().await;
         assert_eq!(*written.lock().unwrap(), [0, 2, 1], "and everyone once");
-        spoken.wake();
+        dirty_links.wake();
         tokio::task::yield_now().await;
         assert_eq!(written.lock().unwrap().len(), 3, "a step is over when it is over");
     }
