@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use konklave::Token;
 use konklave::fence::FencedFile;
 use konklave_agent::client::Client;
-use konklave_agent::protocol::{Answer, Claim, Event, Reply, Request};
+use konklave_agent::protocol::{Answer, ClaimKind, Event, Reply, Request};
 use nix::sys::signal::Signal;
 
 use crate::cluster::Cluster;
@@ -178,7 +178,8 @@ fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() 
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let wish = || Request::Acquire { name: "a".into(), claim: Claim::Exclusive, wait: None };
+        let wish =
+            || Request::Acquire { name: "a".into(), claim: ClaimKind::Exclusive, wait: None };
         let token = |answer: Answer| match answer {
             Answer::Granted { token, until } => (token.parse::<Token>().expect("a token"), until),
             other => panic!("{other:?}"),
