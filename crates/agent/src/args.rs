@@ -551,6 +551,24 @@ mod tests {
     }
 
     #[test]
+    fn usage_names_every_positional_argument() {
+        let all = Command::augment_subcommands(clap::Command::new("konklave"));
+        for command in all.get_subcommands() {
+            let usage = command.clone().render_usage().to_string();
+            assert!(
+                usage.contains(&format!("konklave {} [OPTIONS]", command.get_name())),
+                "{usage}"
+            );
+            for positional in command.get_positionals() {
+                let name = positional.get_id().as_str().to_uppercase();
+                let name =
+                    if name == "WORDS" && usage.contains("COMMAND") { "COMMAND" } else { &name };
+                assert!(usage.contains(name), "{name}: {usage}");
+            }
+        }
+    }
+
+    #[test]
     fn json_layout_is_found_in_an_invalid_command_line() {
         let asked = |line: &str, variable: Option<&str>| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();

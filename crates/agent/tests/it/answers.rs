@@ -1,5 +1,6 @@
-//! What scripts look at: exit codes, and JSON that says what it is.
+//! The output for scripts: exit codes, JSON with its schema, and error messages.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -151,6 +152,34 @@ fn a_key_that_everyone_can_read_is_told_in_the_log_and_by_the_doctor() {
 }
 
 #[test]
+fn usage_shows_the_socket_as_optional() {
+    for (command, usage) in [("who", "who [OPTIONS] <NAME>"), ("send", "send [OPTIONS] <GROUP>")] {
+        let output = output(Path::new("nowhere"), &[command]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(code(&output), 64, "{said}");
+        assert!(said.contains(&format!("Usage: konklave {usage}")), "{said}");
+        assert!(!said.contains("--socket <PATH>"), "{said}");
+    }
+}
+
+#[test]
+fn refused_lock_is_named_once() {
+    let folder = Folder::new();
+    let socket = folder.path().join("agent.sock");
+    let agent = dev(&socket);
+    let holder = start(&socket, &["lock", "a", "--", "cat"]);
+    until("held", || code(&output(&socket, &["lock", "-n", "a", "--", "true"])) == 75);
+    let refused = output(&socket, &["lock", "-n", "-v", "a", "--", "true"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    let parts: Vec<&str> = said.trim_end().split(": ").collect();
+    let distinct: BTreeSet<&str> = parts.iter().copied().collect();
+    assert_eq!(parts.len(), distinct.len(), "{said}");
+    drop(holder);
+    agent.signal(Signal::SIGTERM);
+    agent.end();
+}
+
+#[test]
 fn what_another_program_has_is_not_promised_by_this_one() {
     let help = |arguments: &[&str]| {
         let output = output(Path::new("nowhere"), arguments);
@@ -159,5 +188,5 @@ fn what_another_program_has_is_not_promised_by_this_one() {
     assert!(!help(&["--help"]).contains("  draw "), "it has that");
     let record = help(&["record", "--help"]);
     assert!(!record.contains("konklave draw"), "{record}");
-    assert!(record.contains("the whole program has"), "{record}");
+    assert!(record.contains("Only the full program has"), "{record}");
 }

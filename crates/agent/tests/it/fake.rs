@@ -1,5 +1,5 @@
-//! A service without a group: locks in memory, first come, first served. Its leases are as long as a
-//! test wants, and it can take a lock away.
+//! A fake service without a group: locks in memory, served in order of request. A test chooses the length of its
+//! leases, and can take a lock away.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};

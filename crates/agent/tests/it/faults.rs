@@ -1,4 +1,4 @@
-//! What befalls machines: full disks, clocks that jump, firewalls, slow and deaf members.
+//! Faults of machines: full disks, clock jumps, firewalls, slow members, and members that do not read.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A judge of what holders wrote down: one at a time, tokens that only grow, first come first served.
+//! Judges a log that lock holders wrote: one holder at a time, growing tokens, served in order of request.
 
 use std::collections::BTreeMap;
 

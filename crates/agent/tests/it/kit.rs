@@ -1,4 +1,4 @@
-//! Folders that clean up, the command, and patience.
+//! Helpers: temporary folders, the command under test, and waiting for a condition.
 
 use std::fs;
 use std::path::{Path, PathBuf};

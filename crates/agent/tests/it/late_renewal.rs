@@ -1,4 +1,4 @@
-//! A wrapper that comes too late: the watchdog was faster.
+//! A renewal that reaches the wrapper after the watchdog has acted.
 
 use std::fs;
 use std::io::{Read, Write};

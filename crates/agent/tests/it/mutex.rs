@@ -1,4 +1,4 @@
-//! Agents whose locks a classic algorithm serves: what holds with the table holds with it.
+//! Agents with `--mutex`: a classic algorithm gives the same guarantees as the table.
 
 use std::process::{Command, Stdio};
 

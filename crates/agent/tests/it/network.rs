@@ -1,6 +1,6 @@
-//! Networks of the kernel that can be cut: one namespace for each agent, a bridge between them.
+//! Virtual networks that can be cut: one namespace for each agent, and a bridge between them.
 //!
-//! A cut is silent, as a broken cable is: frames go to an address of the hardware that nobody has.
+//! A cut drops packets silently, as a broken cable does: frames go to a hardware address that no host has.
 
 use std::net::SocketAddr;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Cuts between agents, in network namespaces: silent ones, in both directions or in one.
+//! Network partitions between agents in namespaces: packets are dropped in both directions or in one.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ fn cut_off(cuts: &[(usize, usize)]) {
     // The minority knows, says why, and grants nothing; the majority goes on.
     cluster.until(0, "blocked", |s| s["standing"] != "primary");
     assert_eq!(code(&output(&cluster.socket(0), &["lock", "-w", "0.5", "b", "--", "true"])), 69);
-    assert!(cluster.ask(0, &["why", "b"]).contains("cannot be had now"));
+    assert!(cluster.ask(0, &["why", "b"]).contains("is not available"));
     assert_eq!(code(&output(&cluster.socket(2), &["lock", "-w", "5", "b", "--", "true"])), 0);
     for &(from, to) in cuts {
         cluster.network().mend(from, to);

@@ -1,4 +1,4 @@
-//! Nobody gets a lock while a command that was granted it before may still run.
+//! No client gets a lock while the command of its previous holder may still run.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,4 @@
-//! The recipes of `dist`: what they tell the agent is what it understands, and where they put its socket
-//! it may be.
+//! The recipes of `dist`: the agent understands their settings, and accepts the place of its socket.
 
 use std::collections::BTreeSet;
 use std::fs;

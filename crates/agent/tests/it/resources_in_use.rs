@@ -1,4 +1,4 @@
-//! What another one has already: told alike, whatever it is, and left alone.
+//! Resources that another process uses (socket, ports, data directory): reported alike, and left unchanged.
 
 use std::fs;
 use std::net::{TcpListener, UdpSocket};

@@ -1,5 +1,5 @@
-//! What a wrapper owes its command and its user: the whole grace, an honest word, and no waiting for
-//! an agent that hangs.
+//! How commands, wrappers and agents end: the grace of a command, the shutdown of an agent, exit codes, and
+//! agents that hang.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -93,7 +93,7 @@ fn when_the_agent_leaves_a_command_has_its_whole_grace() {
     fake.close();
     let (code, said) = wrapper.end();
     assert_eq!(code, 76, "{said}");
-    assert!(said.contains("the agent leaves"), "{said}");
+    assert!(said.contains("the agent is leaving"), "{said}");
     assert_eq!(number(&tidy), 1);
     // And not more than that.
     let folder = Folder::new();

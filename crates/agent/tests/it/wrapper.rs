@@ -137,7 +137,7 @@ fn one_after_the_other_and_not_at_all_with_n() {
     let waited = output(&socket, &["lock", "-w", "0.3", "a", "--", "true"]);
     assert_eq!(code(&waited), 75);
     assert!(begin.elapsed() >= Duration::from_millis(300), "{:?}", begin.elapsed());
-    assert!(String::from_utf8_lossy(&waited.stderr).contains("not free within 300ms"));
+    assert!(String::from_utf8_lossy(&waited.stderr).contains("not obtained within 0.3 s"));
     let second = start(&socket, &["lock", "a", "--", "true"]);
     until("in the queue", || fake.waiting("a") == 1);
     drop(first.child_mut().stdin.take());
@@ -350,7 +350,7 @@ fn killed_keeper_ends_the_command_and_the_wrapper() {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(keeper), Signal::SIGKILL).expect("there");
     let (code, said) = wrapper.end();
     assert_eq!(code, 137, "{said}");
-    assert!(said.contains("keeper of the command was killed"), "{said}");
+    assert!(said.contains("(lock-keeper) was killed"), "{said}");
     assert!(!alive(pid) && fake.holders("a").is_empty());
 }
 
@@ -505,8 +505,8 @@ fn a_time_to_live_that_the_agent_does_not_take_is_told() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     for (ttl, told) in [
-        ("50ms", "--ttl 50ms becomes 200ms: the agent takes no less"),
-        ("2h", "--ttl 7200s becomes 600s: the agent takes no more"),
+        ("50ms", "--ttl is 0.2 s instead of 0.05 s, the agent's minimum"),
+        ("2h", "--ttl is 600 s instead of 7200 s, the agent's maximum"),
         ("1", ""),
     ] {
         let output = output(&socket, &["lock", "--ttl", ttl, "a", "--", "true"]);
