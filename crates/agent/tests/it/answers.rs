@@ -24,13 +24,13 @@ fn fed(socket: &Path, arguments: &[&str], input: &[u8]) -> Output {
     let mut command = konklave(socket);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
-    // One who refuses need not read all of it.
+    // A command that refuses its input may exit before it has read all of it.
     let _ = child.stdin.take().expect("a pipe").write_all(input);
     child.wait_with_output().expect("it ends")
 }
 
 #[test]
-fn what_cannot_be_read_or_written_has_a_code_of_its_own() {
+fn unreadable_and_unwritable_files_have_exit_codes() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let (junk, data) = (folder.file("junk"), folder.file("data"));
@@ -132,7 +132,7 @@ fn every_object_names_its_schema_and_failures_are_objects_too() {
 }
 
 #[test]
-fn a_key_that_everyone_can_read_is_told_in_the_log_and_by_the_doctor() {
+fn key_that_everyone_can_read_is_reported_by_log_and_doctor() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let (key, data) = (folder.file("key"), folder.file("data"));
@@ -180,7 +180,7 @@ fn refused_lock_is_named_once() {
 }
 
 #[test]
-fn what_another_program_has_is_not_promised_by_this_one() {
+fn help_names_only_own_commands() {
     let help = |arguments: &[&str]| {
         let output = output(Path::new("nowhere"), arguments);
         String::from_utf8_lossy(&output.stdout).into_owned()

@@ -20,7 +20,7 @@ use crate::kit::{alive, child_of, start_with, until};
 
 /// Names the file of stamps to a `work` process.
 const STAMPS: &str = "KONKLAVE_TEST_STAMPS";
-/// How long `work` runs if nobody kills it.
+/// How long `work` runs if it is not killed.
 const LIFE: Duration = Duration::from_secs(20);
 /// How long after a grant stamps are awaited.
 const AFTER: Duration = Duration::from_millis(20);

@@ -123,7 +123,7 @@ impl Fake {
         *self.lease.lock().expect("whole") = lease;
     }
 
-    /// Takes `name` from whoever has it; the next one is served.
+    /// Takes `name` from its holder, and serves the next waiter.
     pub(crate) fn take_away(&self, name: &str, why: &str) {
         let mut table = self.table.lock().expect("whole");
         let tokens: Vec<u64> = table
@@ -141,7 +141,7 @@ impl Fake {
         }
     }
 
-    /// Who has `name`, by token.
+    /// The tokens of the holders of `name`.
     pub(crate) fn holders(&self, name: &str) -> Vec<u64> {
         let table = self.table.lock().expect("whole");
         table.locks.get(name).map(|l| l.holders.iter().map(|h| h.0).collect()).unwrap_or_default()

@@ -50,7 +50,7 @@ fn of_the_last_two_one_may_restart() {
 }
 
 #[test]
-fn who_is_gone_is_recorded_by_its_name() {
+fn missing_member_is_recorded_by_its_name() {
     let mut cluster = Cluster::new(3);
     cluster.ask(2, &["lock", "a", "--", "true"]);
     cluster.kill(2);
@@ -73,7 +73,7 @@ fn who_is_gone_is_recorded_by_its_name() {
 }
 
 #[test]
-fn what_was_taken_and_is_still_ending_is_told_as_that() {
+fn revoked_grant_is_shown_as_ending() {
     let cluster = Cluster::new(3);
     let stubborn =
         ["lock", "a", "--grace", "30", "-c", "trap '' TERM; while :; do sleep 0.1; done"];

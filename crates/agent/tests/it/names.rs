@@ -40,7 +40,7 @@ fn ten_thousand_names_are_held_at_once_and_free_when_the_session_ends() {
             Answer::Status(status) => assert_eq!(status.locks.len() + status.more, NAMES),
             other => panic!("{other:?}"),
         }
-        // More than fits into an answer: told at once, and one of them can still be looked at.
+        // All names do not fit into an answer: the error comes at once, and one name can still be shown.
         let (start, limit) = (Instant::now(), NAMES);
         let all = client.call(Request::Status { prefix: String::new(), limit }).await;
         assert!(all.is_err_and(|why| why.to_string().contains("ask for fewer")));

@@ -104,7 +104,7 @@ impl Network {
         self.nft(i, "add table inet probe; delete table inet probe").is_ok()
     }
 
-    /// The firewall of `i` answers every packet of a connection, in or out, that nobody is there.
+    /// The firewall of `i` rejects every packet of a connection, in or out, with a reset.
     pub(crate) fn refuse(&self, i: usize) {
         let chain = |hook: &str| {
             format!(

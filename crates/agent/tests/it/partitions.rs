@@ -7,7 +7,7 @@ use crate::cluster::{Cluster, Plan};
 use crate::kit::{Folder, code, number, output, start, until};
 use crate::network::Network;
 
-/// Cuts agent 0 off in the directions that `cuts` says, and looks at what becomes of a lock it holds.
+/// Cuts agent 0 off in the directions of `cuts`, and checks a lock that it holds.
 fn cut_off(cuts: &[(usize, usize)]) {
     let Some(cluster) = Cluster::apart() else { return };
     let (pid, next) = (cluster.file("pid"), cluster.file("next"));
@@ -25,7 +25,7 @@ fn cut_off(cuts: &[(usize, usize)]) {
     eprintln!("cut {cuts:?} to the next command: {:?}", cut.elapsed());
     assert!(cut.elapsed() < Duration::from_secs(10), "{:?}", cut.elapsed());
     assert_eq!(holder.end().0, 76);
-    // The minority knows, says why, and grants nothing; the majority goes on.
+    // The minority grants nothing and reports why. The majority continues.
     cluster.until(0, "blocked", |s| s["standing"] != "primary");
     assert_eq!(code(&output(&cluster.socket(0), &["lock", "-w", "0.5", "b", "--", "true"])), 69);
     assert!(cluster.ask(0, &["why", "b"]).contains("is not available"));

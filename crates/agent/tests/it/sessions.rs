@@ -33,7 +33,7 @@ fn say(socket: &Path, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
+fn invalid_frames_are_refused_and_agent_continues() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     let hello = r#"{"id":1,"op":"hello","protocol":1,"label":"x","ttl":1000}"#;
@@ -45,7 +45,7 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
     assert!(say(&socket, &frame(r#"{"id":1,"op":"watch"}"#)).contains("hello"));
     let twice = [frame(hello), frame(&hello.replace("\"id\":1", "\"id\":2"))].concat();
     assert!(say(&socket, &twice).contains("`hello` is allowed once"));
-    // Nonsense of all kinds, and then one that is well.
+    // Invalid frames of all kinds, then a valid one.
     assert_eq!(say(&socket, &[]), "");
     for nonsense in [&u32::MAX.to_be_bytes()[..], &frame("{"), &frame("\u{0}\u{1}")] {
         let said = say(&socket, nonsense);
@@ -80,7 +80,7 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_word_that_is_not_understood_is_answered_and_the_session_goes_on() {
+fn invalid_request_is_answered_and_session_continues() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     let words = [
@@ -111,7 +111,7 @@ fn a_word_that_is_not_understood_is_answered_and_the_session_goes_on() {
 }
 
 #[test]
-fn strangers_are_sent_away() {
+fn users_outside_the_policy_are_rejected() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     let program = folder.file("konklave");
@@ -134,7 +134,7 @@ fn strangers_are_sent_away() {
         return;
     };
     assert_eq!(code(&output), 77, "{}", String::from_utf8_lossy(&output.stderr));
-    // The mode alone does not let anyone in: the kernel says who it is.
+    // The mode of the socket is not enough: the agent checks the credentials from the kernel.
     open(&socket.display().to_string(), "666");
     let output = as_stranger(&socket).expect("as before");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -143,7 +143,7 @@ fn strangers_are_sent_away() {
 }
 
 #[test]
-fn a_stranger_who_knocks_again_and_again_is_logged_once() {
+fn repeated_rejection_is_logged_once() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let program = folder.file("konklave");
@@ -176,7 +176,7 @@ fn a_stranger_who_knocks_again_and_again_is_logged_once() {
 }
 
 #[test]
-fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() {
+fn client_without_keep_alives_loses_lock_and_fence_refuses_its_write() {
     let cluster = Cluster::new(3);
     let file = cluster.file("file");
     let watch = start(&cluster.socket(0), &["watch"]);
@@ -196,7 +196,7 @@ fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() 
         let ttl = Duration::from_secs(30);
         let mut next = Client::connect(&cluster.socket(1), "next", ttl).await.expect("there");
         let (new, _) = token(next.call(wish()).await.expect("granted"));
-        // Not before the deadline that the first was told, and not long after.
+        // Not before the deadline of the first client, and not long after it.
         assert!(until.passed(), "granted while the first was safe");
         assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
         assert!(new > old);
@@ -206,7 +206,7 @@ fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() 
         file.write(old, b"old").expect("readable").expect_err("a write of the past");
         assert!(matches!(paused.next().await, Ok(Reply::Event(Event::Lost { .. })) | Err(_)));
     });
-    // Whoever looks on, counts or reads the log hears of it.
+    // `watch`, the metrics and the log report the loss.
     let why = "its client sent no keep-alive for 0.6 s";
     let logged = format!("lost its grant: {why}");
     assert!(cluster.logged(0).contains(&logged), "{}", cluster.logged(0));
@@ -219,7 +219,7 @@ fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() 
 }
 
 #[test]
-fn a_reload_changes_who_may_come_in_and_a_wrong_one_changes_nothing() {
+fn reload_changes_allowed_users_and_invalid_one_changes_nothing() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let config = folder.file("agent.toml");
@@ -263,7 +263,7 @@ fn a_reload_changes_who_may_come_in_and_a_wrong_one_changes_nothing() {
 }
 
 #[test]
-fn the_folder_of_an_earlier_life_is_opened_for_those_who_are_let_in() {
+fn folder_of_earlier_start_is_opened_for_allowed_users() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
     let run = folder.path().join("run");
@@ -278,7 +278,7 @@ fn the_folder_of_an_earlier_life_is_opened_for_those_who_are_let_in() {
     assert_eq!(mode(&run), 0o700);
     agent.signal(Signal::SIGTERM);
     agent.end();
-    // The second life opens it when it is told to, and the third one from the start.
+    // The second run opens the folder at a reload, and the third one at its start.
     let agent = start(&socket, &words);
     served();
     assert_eq!((mode(&run), mode(&socket)), (0o700, 0o600));
@@ -307,7 +307,7 @@ fn the_folder_of_an_earlier_life_is_opened_for_those_who_are_let_in() {
 }
 
 #[test]
-fn changes_are_followed_and_recordings_of_agents_become_one() {
+fn watch_reports_changes_and_recordings_are_merged() {
     let cluster = Cluster::new(3);
     let mut watcher = start(&cluster.socket(0), &["watch", "--format", "json"]);
     let mut out = std::io::BufReader::new(watcher.child_mut().stdout.take().expect("a pipe"));
@@ -345,7 +345,7 @@ fn changes_are_followed_and_recordings_of_agents_become_one() {
 }
 
 #[test]
-fn a_recording_says_what_is_missing() {
+fn recording_names_its_gaps() {
     let mut cluster = Cluster::new(3);
     for i in 0..3 {
         cluster.ask(i, &["lock", "a", "--", "true"]);
@@ -423,7 +423,7 @@ fn process_that_is_no_descendant_is_refused_at_the_resource() {
     let cluster = Cluster::new(3);
     let (file, token) = (cluster.file("file"), cluster.file("token"));
     let program = env!("CARGO_BIN_EXE_konklave-agent");
-    // As if another process (`systemctl`, `docker`, `at`) worked for the command: nobody stops that.
+    // As if another process (`systemctl`, `docker`, `at`) worked for the command: the wrapper cannot stop it.
     cluster.ask(0, &["lock", "a", "-c", &format!("echo $KONKLAVE_TOKEN > {token}")]);
     let token = fs::read_to_string(&token).expect("written");
     cluster.ask(1, &["lock", "a", "-c", &format!("echo new | {program} fence {file}")]);
