@@ -98,18 +98,20 @@ impl Command {
     override_usage = "konklave agent [OPTIONS]",
     after_help = "\
 Examples:
-  konklave agent --dev                                   three members in one process, to try things out
-  konklave agent --listen 10.0.0.1:7400 --peers 10.0.0.1:7400,10.0.0.2:7400,10.0.0.3:7400 --key-file key
-  konklave agent --listen 0.0.0.0:7400 --advertise $POD_IP:7400 --peers konklave:7400 --founders 3 --key-file key
+  konklave agent --dev                   three members in one process, to try things out
+  konklave agent --config agent.toml     settings from a file; every flag is a key of it
+  konklave agent --listen 10.0.0.1:7400 --peers a:7400,b:7400,c:7400 --key-file key
+  konklave agent --listen 0.0.0.0:7400 --advertise $POD_IP:7400 --peers konklave:7400 \\
+      --founders 3 --key-file key        one DNS name for all founders
   konklave agent --listen 10.0.0.1:7400 --beacon --founders 3 --key-file key
-  konklave agent --nats nats://broker:4222/team --founders 3 --key-file key    members talk over NATS
-  konklave agent --config /etc/konklave/agent.toml       settings from a file; every flag below is a key
+  konklave agent --nats nats://broker:4222/team --founders 3 --key-file key
 Signals:
-  TERM, INT  end the commands under locks, then leave the group; a second signal ends the agent at once
+  TERM, INT  end the commands under locks, then leave the group; the second time, end at once
   HUP        read the configuration, key and certificate files again
 Exit codes:
-  0 left the group · 66 a file cannot be read · 69 no group, or another agent uses the port, the socket or
-  the data directory · 71 system error · 73 the data directory cannot be written · 78 invalid configuration"
+  0 left the group · 66 a file cannot be read · 69 no group, or another agent uses the port,
+  the socket or the data directory · 71 system error · 73 the data directory cannot be written
+  78 invalid configuration"
 )]
 pub struct DaemonArgs {
     /// Run a group of three members in this process, on loopback; nothing is stored
@@ -185,15 +187,16 @@ pub struct RunArgs {
 Examples:
   konklave lock reports -- ./make-reports --all
   konklave lock -n nightly -- backup.sh          exit with 75 at once if it runs elsewhere
-  konklave lock -w 30 -E 0 cache -- warm-up      wait 30 s at most; not getting the lock is no error
+  konklave lock -w 30 -E 0 cache -- warm-up      wait 30 s at most; exit with 0 in any case
   konklave lock -s data -- ./read                share the lock with other readers
   konklave lock --slots 3 gpu -- ./train         at most three at a time
   konklave lock reports -c 'a && b'              run a string with the shell
 Variables set for the command:
   KONKLAVE_LOCK, KONKLAVE_TOKEN, KONKLAVE_DEADLINE, KONKLAVE_NODE, KONKLAVE_SOCKET
 Exit codes:
-  that of the command, 128+n if signal n ended it · 75 (-E) not obtained · 76 lost while the command ran
-  69 no agent or no majority · 77 not allowed · 126 not executable · 127 command not found"
+  that of the command, 128+n if signal n ended it · 75 (-E) not obtained
+  76 lost while the command ran · 69 no agent or no majority · 77 not allowed
+  126 not executable · 127 command not found"
 )]
 pub struct LockArgs {
     /// Share the lock with other readers
@@ -354,9 +357,9 @@ Examples:
   konklave revoke reports
   konklave revoke --slots gpu                    all slots of a semaphore
   konklave revoke --slots gpu --token 1.3.42     one slot
-The holder's command gets SIGTERM. It gets SIGKILL after --grace, or before the lease of its agent ends if
-that is sooner; its `konklave lock` exits with 76. Then the next waiter gets the lock. If the holder's
-machine does not answer, the holder's own deadline stops the command."
+The holder's command gets SIGTERM, and SIGKILL after its --grace, or before the lease of its
+agent ends if that is sooner. Its `konklave lock` exits with 76. Then the next waiter gets the
+lock. If the holder's machine does not answer, the command is stopped there by its deadline."
 )]
 pub struct RevokeArgs {
     /// The name of the lock
@@ -455,8 +458,8 @@ Examples:
   konklave record -o incident.jsonl
   konklave record --merge from-b.jsonl --merge from-c.jsonl
   konklave record --also /run/konklave/b.sock -o incident.run
-A `.run` file is read by `draw`, `replay` and `export`. Only the full program has these commands (cargo build
---release -p konklave-cli); the program with the agent and its clients alone (konklave-agent) has not."
+A `.run` file is read by `draw`, `replay` and `export`. Only the full program has these
+commands (cargo build --release -p konklave-cli), the smaller konklave-agent has not."
 )]
 pub struct RecordArgs {
     /// The socket of another agent whose recording to merge in

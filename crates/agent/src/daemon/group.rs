@@ -442,7 +442,7 @@ impl Service for GroupService {
         let name = name.to_owned();
         Box::pin(async move {
             self.recorder.note("revoked", json!({ "name": name }));
-            tracing::info!(%name, "an operator revokes it from its holders");
+            tracing::info!(%name, "an operator revokes the grants of {name}");
             let revoked = async {
                 match target {
                     Target::Election => self.node().step_down(&name).await,

@@ -191,11 +191,13 @@ impl ClaimTask {
                     Some(ClaimCommand::Until(_)) => {}
                     Some(ClaimCommand::Over(asked)) => {
                         let why = Refusal::Cancelled;
-                        return Err((Answer::Refused { why, message: "the client cancelled the request".into() }, asked));
+                        let message = "the client cancelled the request".into();
+                        return Err((Answer::Refused { why, message }, asked));
                     }
                     Some(ClaimCommand::Expired(_)) | None => {
                         let why = Refusal::Cancelled;
-                        return Err((Answer::Refused { why, message: "the session of the client ended".into() }, None));
+                        let message = "the session of the client ended".into();
+                        return Err((Answer::Refused { why, message }, None));
                     }
                 },
             }

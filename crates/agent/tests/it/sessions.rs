@@ -295,7 +295,7 @@ fn folder_of_earlier_start_is_opened_for_allowed_users() {
     assert!(!String::from_utf8_lossy(&doctor.stdout).contains("way to the socket"));
     // What lies above it is not for the agent to change.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("ours");
-    let shut = format!("{}: nobody but its owner can pass", folder.path().display());
+    let shut = format!("{}: only its owner can enter", folder.path().display());
     let doctor = output(&socket, &["doctor"]);
     let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(said.contains(&format!("FAIL way to the socket: {shut}")), "{said}");
