@@ -1,4 +1,4 @@
-//! The command line of everything that has to do with an agent.
+//! The command line of the agent and its client commands.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -12,50 +12,50 @@ use crate::config::Settings;
 /// The commands of this crate.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Be a member of a group on this machine, and serve its clients
+    /// Run the agent of this machine: a member of the group that serves local clients
     Agent(Box<DaemonArgs>),
-    /// Run a command while a lock is ours
+    /// Run a command while holding a lock or a slot of a semaphore
     Lock(LockArgs),
-    /// Run a command while we lead
+    /// Run a command while leading an election
     Elect(ElectArgs),
-    /// What the agent and its group do: members, locks, elections, who holds and who waits
+    /// Show the agent's group: members, locks, elections, holders and waiters
     Status(StatusArgs),
-    /// Who has a lock, a semaphore or an election, and who waits for it
+    /// Show the holders and waiters of a lock, a semaphore or an election
     Who(WhoArgs),
-    /// Explain why a lock is not free: holder, suspicion, majority, place in the queue, circle
+    /// Explain why a lock is not free: holder, suspected nodes, majority, queue, deadlock
     Why(WhyArgs),
-    /// Name the members of the group
+    /// List the members of the group
     Members(MembersArgs),
-    /// Follow what changes
+    /// Print changes of locks, elections and members as they happen
     Watch(WatchArgs),
-    /// Take a lock from whoever has it
+    /// Take a lock or a semaphore's slots from the current holders
     Revoke(RevokeArgs),
-    /// Make a leader step down, so that the next one leads
+    /// Make the leader of an election step down, so that the next candidate leads
     StepDown(StepDownArgs),
-    /// Send messages to a group: everyone sees all messages in the same order
+    /// Send messages to a group; all its receivers get them in the same order
     Send(SendArgs),
-    /// Receive the messages of a group
+    /// Print the messages of a group as they arrive
     Recv(RecvArgs),
-    /// Fetch what the flight recorders of agents remember, and merge it
+    /// Fetch the recent events of one or more agents, merged in order of time
     Record(RecordArgs),
-    /// Replace a file by stdin, unless a later holder of the lock was here
+    /// Replace a file with stdin, unless a later holder of the lock has written it
     Fence(FenceArgs),
-    /// Look whether everything is as it should be
+    /// Check this machine, the agent and its group, and name what is wrong
     Doctor(DoctorArgs),
 }
 
-/// How JSON is written.
+/// How a command lays out its JSON output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Form {
+pub(crate) enum JsonLayout {
     /// One object, indented.
     Object,
-    /// One object a line.
+    /// One object per line.
     Lines,
 }
 
-impl Form {
-    /// How these words of a command line ask for JSON, whatever else is wrong with them: one of our commands,
-    /// and the flag or the variable.
+impl JsonLayout {
+    /// The JSON layout that an invalid command line asks for, so that its error can be JSON, too. `variable`
+    /// is the value of `KONKLAVE_FORMAT`.
     pub(crate) fn asked_for(words: &[OsString], variable: Option<&OsStr>) -> Option<Self> {
         let form = match words.first()?.to_str()? {
             "status" | "who" | "why" | "members" | "revoke" | "step-down" | "doctor" => {
@@ -74,18 +74,18 @@ impl Form {
 }
 
 impl Command {
-    /// How the output is written, if it is JSON.
-    pub(crate) fn form(&self) -> Option<Form> {
+    /// The layout of the output, if it is JSON.
+    pub(crate) fn json_layout(&self) -> Option<JsonLayout> {
         let (format, form) = match self {
-            Self::Status(args) if !args.metrics => (args.format, Form::Object),
-            Self::Who(args) => (args.format, Form::Object),
-            Self::Why(args) => (args.format, Form::Object),
-            Self::Members(args) => (args.format, Form::Object),
-            Self::Revoke(args) => (args.format, Form::Object),
-            Self::StepDown(args) => (args.format, Form::Object),
-            Self::Doctor(args) => (args.format, Form::Object),
-            Self::Watch(args) => (args.format, Form::Lines),
-            Self::Recv(args) => (args.format, Form::Lines),
+            Self::Status(args) if !args.metrics => (args.format, JsonLayout::Object),
+            Self::Who(args) => (args.format, JsonLayout::Object),
+            Self::Why(args) => (args.format, JsonLayout::Object),
+            Self::Members(args) => (args.format, JsonLayout::Object),
+            Self::Revoke(args) => (args.format, JsonLayout::Object),
+            Self::StepDown(args) => (args.format, JsonLayout::Object),
+            Self::Doctor(args) => (args.format, JsonLayout::Object),
+            Self::Watch(args) => (args.format, JsonLayout::Lines),
+            Self::Recv(args) => (args.format, JsonLayout::Lines),
             _ => return None,
         };
         (format == Format::Json).then_some(form)
@@ -94,44 +94,51 @@ impl Command {
 
 /// `agent`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave agent [OPTIONS]",
+    after_help = "\
 Examples:
-  konklave agent --dev                                   three members in one process, to try things out
-  konklave agent --listen 10.0.0.1:7400 --peers 10.0.0.1:7400,10.0.0.2:7400,10.0.0.3:7400 --key-file key
-  konklave agent --listen 0.0.0.0:7400 --advertise $POD_IP:7400 --peers konklave:7400 --founders 3 --key-file key
+  konklave agent --dev                   three members in one process, to try things out
+  konklave agent --config agent.toml     settings from a file; every flag is a key of it
+  konklave agent --listen 10.0.0.1:7400 --peers a:7400,b:7400,c:7400 --key-file key
+  konklave agent --listen 0.0.0.0:7400 --advertise $POD_IP:7400 --peers konklave:7400 \\
+      --founders 3 --key-file key        one DNS name for all founders
   konklave agent --listen 10.0.0.1:7400 --beacon --founders 3 --key-file key
-  konklave agent --nats nats://broker:4222/team --founders 3 --key-file key    over subjects of NATS
-  konklave agent --config /etc/konklave/agent.toml       each flag is a key of the file
-Signals: TERM, INT leave in order, the second time at once · HUP reads the file again
-Exit codes: 0 left in order · 66 a file cannot be read · 69 no group, or a port, the socket or the data
-  directory is in use: another agent runs here · 71 the system refused
-  73 the data directory cannot be written · 78 wrong configuration")]
+  konklave agent --nats nats://broker:4222/team --founders 3 --key-file key
+Signals:
+  TERM, INT  end the commands under locks, then leave the group; the second time, end at once
+  HUP        read the configuration, key and certificate files again
+Exit codes:
+  0 left the group · 66 a file cannot be read · 69 no group, or another agent uses the port,
+  the socket or the data directory · 71 system error · 73 the data directory cannot be written
+  78 invalid configuration"
+)]
 pub struct DaemonArgs {
-    /// Form a group of three in this process, on loopback, that forgets everything
+    /// Run a group of three members in this process, on loopback; nothing is stored
     #[arg(long)]
     pub dev: bool,
-    /// Read what is not given here from a file (TOML)
+    /// A TOML file with settings; flags and environment variables override it
     #[arg(long, env = "KONKLAVE_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// All the rest.
+    /// The settings, also keys of the file.
     #[command(flatten)]
     pub settings: Settings,
 }
 
-/// The form of the output.
+/// The format of the output.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
-    /// For people.
+    /// Text for people
     #[default]
     Text,
-    /// One JSON object.
+    /// JSON for programs
     Json,
 }
 
-/// Where the agent is.
+/// The agent that a client command talks to.
 #[derive(Args, Clone, Debug)]
 pub struct AgentArgs {
-    /// The agent's socket
+    /// The socket of the agent
     #[arg(long, env = "KONKLAVE_SOCKET", value_name = "PATH", default_value_os_t = default_socket())]
     pub socket: PathBuf,
 }
@@ -139,68 +146,71 @@ pub struct AgentArgs {
 /// How `lock` and `elect` run a command.
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
-    /// Fail at once if it is not free
+    /// Do not wait: fail at once if it is not free
     #[arg(short = 'n', long, visible_aliases = ["nb", "try"], conflicts_with = "timeout")]
     pub nonblock: bool,
-    /// Fail if it is not ours after so many seconds (also 500ms, 2m)
+    /// Wait at most this long, then fail (seconds, or with a unit: 500ms, 2m)
     #[arg(short = 'w', long, visible_alias = "wait", value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// The exit code if it is not obtained
+    /// The exit code if the lock is not obtained
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = crate::failure::NOT_OBTAINED)]
     pub conflict_exit_code: u8,
-    /// Pass one string to the shell ($SHELL, or /bin/sh)
+    /// Run this string with the shell ($SHELL, or /bin/sh)
     #[arg(short = 'c', long = "command", value_name = "STRING", conflicts_with = "words")]
     pub shell: Option<OsString>,
-    /// How long the session lives if this process is stopped: 0.2 s to 10 min
+    /// How long the lock is kept if this process is stopped: 0.2 s to 10 min
     #[arg(long, env = "KONKLAVE_TTL", value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     pub ttl: Duration,
-    /// How long the command has to end by itself when the lock is lost
+    /// Time between SIGTERM and SIGKILL for the command when the lock is lost
     #[arg(long, env = "KONKLAVE_GRACE", value_name = "SECONDS", value_parser = seconds, default_value = "2")]
     pub grace: Duration,
-    /// What `status` shows of this command, instead of its name
+    /// The text that `status` shows for this command (default: the program's name)
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
-    /// Say what happens, on stderr
+    /// Report each step on stderr
     #[arg(short = 'v', long)]
     pub verbose: bool,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
-    /// The command and its arguments; without one, the token is printed and held until a signal
+    /// The command and its arguments; without one, print the token and hold the lock until a signal
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub words: Vec<OsString>,
 }
 
-/// `lock`. As of flock, the last of two flags counts.
+/// `lock`. As with flock(1), a later flag overrides an earlier one.
 #[derive(Args, Clone, Debug)]
 #[command(
     args_override_self = true,
+    override_usage = "konklave lock [OPTIONS] <NAME> [--] [COMMAND]...",
     after_help = "\
 Examples:
   konklave lock reports -- ./make-reports --all
-  konklave lock -n nightly -- backup.sh          not if it runs elsewhere: exit code 75
-  konklave lock -w 30 -E 0 cache -- warm-up      wait half a minute, and do not mind
-  konklave lock -s data -- ./read                with other readers
-  konklave lock --slots 3 gpu -- ./train         one of three
-  konklave lock reports -c 'a && b'              through the shell
-The command finds KONKLAVE_LOCK, KONKLAVE_TOKEN, KONKLAVE_DEADLINE, KONKLAVE_NODE and KONKLAVE_SOCKET.
+  konklave lock -n nightly -- backup.sh          exit with 75 at once if it runs elsewhere
+  konklave lock -w 30 -E 0 cache -- warm-up      wait 30 s at most; exit with 0 in any case
+  konklave lock -s data -- ./read                share the lock with other readers
+  konklave lock --slots 3 gpu -- ./train         at most three at a time
+  konklave lock reports -c 'a && b'              run a string with the shell
+Variables set for the command:
+  KONKLAVE_LOCK, KONKLAVE_TOKEN, KONKLAVE_DEADLINE, KONKLAVE_NODE, KONKLAVE_SOCKET
 Exit codes:
-  the command's own, 128+n if signal n ended it · 75 not obtained (-E) · 76 lost while it ran
-  126 not executable · 127 not found · 69 no agent · 77 not allowed"
+  that of the command, 128+n if signal n ended it · 75 (-E) not obtained
+  76 lost while the command ran · 69 no agent or no majority · 77 not allowed
+  126 not executable · 127 command not found"
 )]
 pub struct LockArgs {
     /// Share the lock with other readers
     #[arg(short = 's', long, overrides_with = "exclusive", conflicts_with = "slots")]
     pub shared: bool,
-    /// Have the lock alone (as it is anyway)
+    /// Hold the lock exclusively (the default)
     #[arg(short = 'x', visible_short_alias = 'e', long, overrides_with = "shared")]
     pub exclusive: bool,
-    /// Have one of so many slots: a semaphore
+    /// Hold one of N slots: NAME is a semaphore
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535), conflicts_with = "exclusive")]
     pub slots: Option<u32>,
     /// The name of the lock
     pub name: String,
-    /// How the command is run.
+    /// How to run the command.
     #[command(flatten)]
     pub run: RunArgs,
 }
@@ -209,266 +219,306 @@ pub struct LockArgs {
 #[derive(Args, Clone, Debug)]
 #[command(
     args_override_self = true,
+    override_usage = "konklave elect [OPTIONS] <NAME> [--] [COMMAND]...",
     after_help = "\
 Examples:
-  konklave elect scheduler -- ./scheduler        waits as a standby, runs as the leader
-  konklave elect --again scheduler -- ./scheduler    and stands by again when it lost
-The command finds KONKLAVE_ELECTION, KONKLAVE_TOKEN, KONKLAVE_DEADLINE, KONKLAVE_NODE and KONKLAVE_SOCKET.
-Exit codes: as of `lock`."
+  konklave elect scheduler -- ./scheduler            wait until elected, then run the command
+  konklave elect --again scheduler -- ./scheduler    stand again after leadership is lost
+Variables set for the command:
+  KONKLAVE_ELECTION, KONKLAVE_TOKEN, KONKLAVE_DEADLINE, KONKLAVE_NODE, KONKLAVE_SOCKET
+Exit codes: the same as those of `lock`."
 )]
 pub struct ElectArgs {
-    /// Go before candidates with a lower one
+    /// Priority of this candidate; a higher one is elected first
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
-    /// Campaign again when leadership is lost or the agent is gone, for ever
+    /// Stand again whenever leadership or the agent is lost
     #[arg(long)]
     pub again: bool,
     /// The name of the election
     pub name: String,
-    /// How the command is run.
+    /// How to run the command.
     #[command(flatten)]
     pub run: RunArgs,
 }
 
 /// `status`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave status [OPTIONS] [PREFIX]",
+    after_help = "\
 Examples:
   konklave status
   konklave status backup/ --format json
-  konklave status --metrics")]
+  konklave status --metrics"
+)]
 pub struct StatusArgs {
-    /// Only names that start so
+    /// Show only names that start with this
     pub prefix: Option<String>,
-    /// At most so many names
+    /// Show at most this many names
     #[arg(long, default_value_t = 100, value_name = "N")]
     pub limit: usize,
-    /// Print the metrics instead, as Prometheus reads them
+    /// Print metrics in the Prometheus text format instead
     #[arg(long)]
     pub metrics: bool,
-    /// The form of the output
+    /// The format of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub format: Format,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
 /// `who`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave who [OPTIONS] <NAME>",
+    after_help = "\
 Examples:
   konklave who reports
-  konklave who --election scheduler --format json")]
+  konklave who --election scheduler --format json"
+)]
 pub struct WhoArgs {
-    /// The name; all that have it are told
+    /// The name; locks, semaphores and elections of this name are all shown
     pub name: String,
-    /// Only the election of that name
+    /// Show only the election of this name
     #[arg(long)]
     pub election: bool,
-    /// The form of the output
+    /// The format of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub format: Format,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
 /// `why`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave why [OPTIONS] <NAME>",
+    after_help = "\
 Examples:
   konklave why reports
-  konklave why reports --format json")]
+  konklave why reports --format json"
+)]
 pub struct WhyArgs {
     /// The name of the lock
     pub name: String,
-    /// The form of the output
+    /// The format of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub format: Format,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
 /// `members`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave members [OPTIONS]",
+    after_help = "\
 Examples:
-  konklave members")]
+  konklave members"
+)]
 pub struct MembersArgs {
-    /// The form of the output
+    /// The format of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub format: Format,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
 /// `watch`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave watch [OPTIONS]",
+    after_help = "\
 Examples:
   konklave watch
-  konklave watch --format json | jq .")]
+  konklave watch --format json | jq ."
+)]
 pub struct WatchArgs {
-    /// The form of the output; JSON is one object a line
+    /// The format of the output; JSON is one object per line
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub format: Format,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
 /// `revoke`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave revoke [OPTIONS] <NAME>",
+    after_help = "\
 Examples:
   konklave revoke reports --dry-run
   konklave revoke reports
   konklave revoke --slots gpu                    all slots of a semaphore
-  konklave revoke --slots gpu --token 1.3.42     one of them
-The holder's command is asked to end, killed after its grace (or before the agent's lease is over,
-if that is sooner), and exits with 76; then the next one is
-served. A holder whose machine does not answer is stopped by its own deadline.")]
+  konklave revoke --slots gpu --token 1.3.42     one slot
+The holder's command gets SIGTERM, and SIGKILL after its --grace, or before the lease of its
+agent ends if that is sooner. Its `konklave lock` exits with 76. Then the next waiter gets the
+lock. If the holder's machine does not answer, the command is stopped there by its deadline."
+)]
 pub struct RevokeArgs {
     /// The name of the lock
     pub name: String,
-    /// It is a semaphore: take its slots
+    /// NAME is a semaphore: take its slots
     #[arg(long)]
     pub slots: bool,
-    /// Only what was granted with this token (`who` shows it)
+    /// Take only the grant with this token (`who` shows tokens)
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<konklave::Token>,
-    /// Only say from whom it would be taken
+    /// Show the holders it would be taken from, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// The form of the output
+    /// The format of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub format: Format,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
 /// `step-down`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave step-down [OPTIONS] <NAME>",
+    after_help = "\
 Examples:
   konklave step-down scheduler --dry-run
-  konklave step-down scheduler")]
+  konklave step-down scheduler"
+)]
 pub struct StepDownArgs {
     /// The name of the election
     pub name: String,
-    /// Only say who would step down
+    /// Show the leader that would step down, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// The form of the output
+    /// The format of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub format: Format,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
 /// `send`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave send [OPTIONS] <GROUP> [WORDS]...",
+    after_help = "\
 Examples:
   konklave send chat hello everyone
-  tail -f log | konklave send log")]
+  tail -f log | konklave send log"
+)]
 pub struct SendArgs {
     /// The name of the group
     pub group: String,
-    /// The message; without one, each line of stdin is a message
+    /// The message; without it, each line of stdin is a message
     pub words: Vec<String>,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
 /// `recv`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave recv [OPTIONS] <GROUP>",
+    after_help = "\
 Examples:
   konklave recv chat --views
-  konklave recv chat --count 10 --format json")]
+  konklave recv chat --count 10 --format json"
+)]
 pub struct RecvArgs {
     /// The name of the group
     pub group: String,
-    /// End after so many messages
+    /// Exit after this many messages
     #[arg(long, value_name = "N")]
     pub count: Option<u64>,
-    /// Also tell who is in the group
+    /// Also print the members whenever they change
     #[arg(long)]
     pub views: bool,
-    /// The form of the output; JSON is one object a line
+    /// The format of the output; JSON is one object per line
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub format: Format,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
 /// `record`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave record [OPTIONS]",
+    after_help = "\
 Examples:
   konklave record -o incident.jsonl
   konklave record --merge from-b.jsonl --merge from-c.jsonl
   konklave record --also /run/konklave/b.sock -o incident.run
-What reads a `.run` (`draw`, `replay`, `export`), the whole program has (cargo build --release -p konklave-cli),
-not that of the agent and its clients alone (konklave-agent).")]
+A `.run` file is read by `draw`, `replay` and `export`. Only the full program has these
+commands (cargo build --release -p konklave-cli), the smaller konklave-agent has not."
+)]
 pub struct RecordArgs {
-    /// Another agent's socket, whose recording is merged in
+    /// The socket of another agent whose recording to merge in
     #[arg(long, value_name = "PATH")]
     pub also: Vec<PathBuf>,
-    /// A recording fetched elsewhere, to be merged in
+    /// A recording fetched earlier or elsewhere to merge in
     #[arg(long, value_name = "FILE")]
     pub merge: Vec<PathBuf>,
-    /// Write it there, not to stdout; as a `.run` for `draw` and `export` if the name ends so
+    /// Write to this file instead of stdout; a name that ends in .run selects the format of `draw` and `export`
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// In a `.run`, only this lock or election
+    /// Include only this lock or election (.run only)
     #[arg(long, value_name = "NAME")]
     pub only: Option<String>,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
 /// `fence`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave fence [OPTIONS] <FILE>",
+    after_help = "\
 Examples:
   konklave lock reports -c './make-reports | konklave fence reports.csv'
-The highest token lies beside the file, in FILE.fence. All who write must write so.
-Exit codes: 0 written, whole · 65 FILE.fence holds no token · 73 cannot write · 76 refused: a later holder was here")]
+FILE.fence stores the highest token that has written FILE. All writers of FILE must use this command.
+Exit codes:
+  0 written completely · 65 FILE.fence contains no token · 73 cannot write
+  76 refused: a holder with a higher token has written FILE"
+)]
 pub struct FenceArgs {
-    /// The file
+    /// The file to replace
     pub file: PathBuf,
-    /// The fencing token of the lock
+    /// The fencing token of the lock (inside `lock`, taken from the environment)
     #[arg(long, env = "KONKLAVE_TOKEN", value_name = "TOKEN")]
     pub token: konklave::Token,
 }
 
 /// `doctor`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    override_usage = "konklave doctor [OPTIONS]",
+    after_help = "\
 Examples:
   konklave doctor
   konklave doctor --format json
-Exit codes: 0 all is well · 1 something is not")]
+Exit codes: 0 all checks pass · 1 a check fails"
+)]
 pub struct DoctorArgs {
-    /// The form of the output
+    /// The format of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub format: Format,
-    /// Where the agent is.
+    /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
-/// A duration: seconds, or with a unit.
+/// Parses a duration: a number of seconds, or a number with a unit.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
@@ -481,10 +531,11 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
         "m" | "min" => 60.0,
         "h" => 3600.0,
         "d" => 86_400.0,
-        _ => return Err(format!("`{unit}` is no unit of time: ms, s, m, h, d")),
+        _ => return Err(format!("`{unit}` is not a unit of time; use ms, s, m, h or d")),
     };
-    let number: f64 = number.trim().parse().map_err(|_| format!("`{number}` is no number"))?;
-    Duration::try_from_secs_f64(number * factor).map_err(|_| format!("{text} is no duration"))
+    let number: f64 = number.trim().parse().map_err(|_| format!("`{number}` is not a number"))?;
+    Duration::try_from_secs_f64(number * factor)
+        .map_err(|_| format!("`{text}` is negative or too long for a duration"))
 }
 
 #[cfg(test)]
@@ -492,7 +543,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_seconds_unless_they_say_otherwise() {
+    fn duration_without_unit_is_in_seconds() {
         assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(seconds("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(seconds("2m"), Ok(Duration::from_secs(120)));
@@ -503,12 +554,30 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_json_in_a_wrong_way_is_understood_that_far() {
+    fn usage_names_every_positional_argument() {
+        let all = Command::augment_subcommands(clap::Command::new("konklave"));
+        for command in all.get_subcommands() {
+            let usage = command.clone().render_usage().to_string();
+            assert!(
+                usage.contains(&format!("konklave {} [OPTIONS]", command.get_name())),
+                "{usage}"
+            );
+            for positional in command.get_positionals() {
+                let name = positional.get_id().as_str().to_uppercase();
+                let name =
+                    if name == "WORDS" && usage.contains("COMMAND") { "COMMAND" } else { &name };
+                assert!(usage.contains(name), "{name}: {usage}");
+            }
+        }
+    }
+
+    #[test]
+    fn json_layout_is_found_in_an_invalid_command_line() {
         let asked = |line: &str, variable: Option<&str>| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            Form::asked_for(&words, variable.map(OsStr::new))
+            JsonLayout::asked_for(&words, variable.map(OsStr::new))
         };
-        let (object, lines) = (Some(Form::Object), Some(Form::Lines));
+        let (object, lines) = (Some(JsonLayout::Object), Some(JsonLayout::Lines));
         assert_eq!(asked("who --format json", None), object);
         assert_eq!(asked("status --nonsense --format=json", None), object);
         assert_eq!(asked("watch --nonsense", Some("json")), lines);

@@ -11,14 +11,14 @@ use tokio::net::UnixStream;
 use crate::clock::Moment;
 use crate::failure::Failure;
 use crate::protocol::{
-    Answer, Call, Event, FrameError, Frames, Reply, Request, Trouble, VERSION, encode, millis,
+    Answer, Call, Event, FailureKind, FrameError, Frames, Reply, Request, VERSION, encode, millis,
 };
 
-/// An agent that does not answer for so long will not.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a client waits for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to look for the last words of one who closed the connection: they are there, or not.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+/// How long a client looks for the reason in the buffer of a connection that the agent has closed.
+const REASON_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A session with the agent. It ends when this is dropped, or the process dies.
 #[derive(Debug)]
@@ -28,11 +28,11 @@ pub struct Client {
     next: u64,
     /// The agent's name.
     pub node: String,
-    /// How long the session lives without a sign of life.
+    /// How long the session lives without a keep-alive.
     pub ttl: Duration,
-    /// How often to give one.
+    /// How often to send a keep-alive.
     pub keep_alive: Duration,
-    /// Events that came while an answer was awaited.
+    /// Events that arrived while [`call`](Self::call) waited for an answer.
     pending: Vec<Event>,
 }
 
@@ -42,7 +42,7 @@ impl Client {
         Self::connect_within(socket, label, ttl, None).await
     }
 
-    /// The same for a client that itself runs under a lock, with this token.
+    /// The same for a client that itself runs under a lock, granted with the token `within`.
     pub async fn connect_within(
         socket: &Path,
         label: &str,
@@ -69,27 +69,28 @@ impl Client {
                 Ok(client)
             }
             Answer::Welcome { protocol, .. } => Err(Failure::Unavailable(format!(
-                "the agent speaks version {protocol} of the protocol, this command {VERSION}"
+                "the agent speaks version {protocol} of the protocol, this command version {VERSION}\n  \
+                 install the same version of both"
             ))),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// Sends a request and gives its number.
+    /// Sends a request and returns its number.
     pub async fn send(&mut self, request: Request) -> Result<u64, Failure> {
         self.next += 1;
-        // What we ask is our own wrong if it is too long.
+        // A request too long for a frame is an error of the caller.
         let frame = encode(&Call { id: self.next, request })
             .map_err(|error| Failure::Usage(error.to_string()))?;
         if let Err(why) = self.stream.write_all(&frame).await {
-            // Whoever closes the door on us may have said why.
-            let last = tokio::time::timeout(LAST_WORDS, self.last_words()).await;
+            // The agent may have sent the reason before it closed the connection.
+            let last = tokio::time::timeout(REASON_TIMEOUT, self.closing_reason()).await;
             return Err(last.ok().flatten().unwrap_or_else(|| gone(&why)));
         }
         Ok(self.next)
     }
 
-    /// What the agent says next. Nothing is lost when this is dropped before it is done.
+    /// The next reply or event. Cancel-safe: no frame is lost if this is dropped early.
     pub async fn next(&mut self) -> Result<Reply, Failure> {
         if let Some(event) = (!self.pending.is_empty()).then(|| self.pending.remove(0)) {
             return Ok(Reply::Event(event));
@@ -97,8 +98,8 @@ impl Client {
         self.read().await
     }
 
-    /// What an agent that closed the connection said of it, if it did.
-    async fn last_words(&mut self) -> Option<Failure> {
+    /// The reason that the agent sent before it closed the connection, if any.
+    async fn closing_reason(&mut self) -> Option<Failure> {
         loop {
             match self.read().await {
                 Ok(_) => {}
@@ -112,7 +113,7 @@ impl Client {
     async fn read(&mut self) -> Result<Reply, Failure> {
         loop {
             match self.frames.take().map_err(misframed)? {
-                // We number what we ask: this one speaks of the whole connection.
+                // All our requests have a number, so this answer concerns the whole connection.
                 Some(Reply::Unaddressed(answer)) => return Err(unaddressed(answer)),
                 Some(reply) => return Ok(reply),
                 None => {}
@@ -124,45 +125,45 @@ impl Client {
         }
     }
 
-    /// Sends a request and waits for its answer; a failure the agent reports is ours.
+    /// Sends a request and waits for its answer. A failed answer becomes an error.
     pub async fn call(&mut self, request: Request) -> Result<Answer, Failure> {
         let number = self.send(request).await?;
         let answered = async {
             loop {
                 match self.read().await? {
                     Reply::Answer { id, answer } if id == number => return accept(answer),
-                    // The answer to an earlier call that nobody awaits any more.
+                    // The answer to an earlier request whose caller has stopped waiting.
                     Reply::Answer { .. } | Reply::Unaddressed(_) => {}
                     Reply::Event(event) => self.pending.push(event),
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, answered).await.unwrap_or_else(|_| {
+        tokio::time::timeout(ANSWER_TIMEOUT, answered).await.unwrap_or_else(|_| {
             Err(Failure::Unavailable(format!(
-                "the agent has not answered for {} s",
-                PATIENCE.as_secs()
+                "the agent has not answered within {} s: it may hang",
+                ANSWER_TIMEOUT.as_secs()
             )))
         })
     }
 
-    /// Gives a sign of life.
+    /// Sends a keep-alive.
     pub async fn live(&mut self) -> Result<(), Failure> {
         self.send(Request::KeepAlive { at: Moment::now() }).await.map(drop)
     }
 
-    /// A second handle of the connection: the session lives as long as either does.
+    /// A second handle of the connection. The session ends when both handles are closed.
     pub fn handle(&self) -> io::Result<OwnedFd> {
         self.stream.as_fd().try_clone_to_owned()
     }
 }
 
-/// An answer, or the failure it is.
+/// Turns a failed answer into an error.
 pub fn accept(answer: Answer) -> Result<Answer, Failure> {
     match answer {
         Answer::Failed { kind, message } => Err(match kind {
-            Trouble::Usage => Failure::Usage(message),
-            Trouble::Forbidden => Failure::Forbidden(message),
-            Trouble::Unavailable | Trouble::Unknown => Failure::Unavailable(message),
+            FailureKind::Usage => Failure::Usage(message),
+            FailureKind::Forbidden => Failure::Forbidden(message),
+            FailureKind::Unavailable | FailureKind::Unknown => Failure::Unavailable(message),
         }),
         other => Ok(other),
     }
@@ -172,10 +173,14 @@ fn unaddressed(answer: Answer) -> Failure {
     accept(answer).map_or_else(|failure| failure, |other| unexpected(&other))
 }
 
-/// What no agent should answer.
+/// The error for an answer of the wrong kind, which no agent should send.
 #[must_use]
 pub fn unexpected(answer: &Answer) -> Failure {
-    Failure::Data(format!("the agent gave an answer that does not fit: {answer:?}"))
+    let kind = serde_json::to_value(answer).ok();
+    let kind = kind.as_ref().and_then(|value| value["answer"].as_str()).unwrap_or("unknown");
+    Failure::Data(format!(
+        "the agent sent an answer of the wrong kind (`{kind}`): are agent and command of the same version?"
+    ))
 }
 
 fn misframed(error: FrameError) -> Failure {
@@ -183,7 +188,7 @@ fn misframed(error: FrameError) -> Failure {
 }
 
 fn gone(why: &io::Error) -> Failure {
-    Failure::Unavailable(format!("the agent is gone: {why}"))
+    Failure::Unavailable(format!("the connection to the agent broke: {why}"))
 }
 
 fn no_agent(socket: &Path, why: &io::Error) -> Failure {
@@ -192,19 +197,19 @@ fn no_agent(socket: &Path, why: &io::Error) -> Failure {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
             Failure::Unavailable(format!(
                 "no agent listens at {place}\n  \
-                 start one:         konklave agent --dev\n  \
-                 or say where it is: --socket PATH, or KONKLAVE_SOCKET"
+                 start an agent:       konklave agent --dev\n  \
+                 or name its socket:   --socket PATH, or KONKLAVE_SOCKET"
             ))
         }
         io::ErrorKind::PermissionDenied => Failure::Forbidden(format!(
-            "the agent at {place} belongs to someone else: {why} (--allow-users, --allow-groups of the agent)"
+            "no access to the socket {place}: {why}\n  \
+             the agent's user can allow it: konklave agent --allow-users or --allow-groups"
         )),
         _ => Failure::Unavailable(format!("cannot reach the agent at {place}: {why}")),
     }
 }
 
-/// Where the agent's socket is unless told otherwise: the system's, if it is there and we are its user,
-/// and else the user's own.
+/// The default path of the agent's socket: in `/run/konklave` for root, else in the user's runtime folder.
 #[must_use]
 pub fn default_socket() -> PathBuf {
     default_folder().join("agent.sock")

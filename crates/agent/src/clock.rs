@@ -1,7 +1,7 @@
-//! A clock that counts the time a machine was asleep, and that nobody can set.
+//! A clock that counts the time a machine sleeps, and that cannot be set.
 //!
-//! Deadlines of locks are readings of this clock. Client and agent share a kernel, so they share the
-//! readings, and a message that waits in a socket ages while it waits.
+//! Deadlines of locks are readings of this clock. Client and agent share a kernel, hence the readings. A
+//! deadline is absolute, so a message that is delayed in a socket cannot extend a lock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,16 +14,16 @@ const CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
 #[cfg(not(target_os = "linux"))]
 const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
 
-/// A moment: nanoseconds since the machine started, sleep included.
+/// A reading: nanoseconds since the machine started, sleep included.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Moment(pub u64);
 
 impl Moment {
-    /// This moment.
+    /// The reading now.
     #[must_use]
     pub fn now() -> Self {
-        // The clock is a constant that the kernel knows.
+        // The call fails only for a clock that the kernel does not have.
         let time = clock_gettime(CLOCK).map_or(Duration::ZERO, Duration::from);
         Self(nanos(time))
     }
@@ -40,13 +40,13 @@ impl Moment {
         Self(self.0.saturating_sub(nanos(duration)))
     }
 
-    /// How long until then; nothing if it has passed.
+    /// The time left until then; zero if it has passed.
     #[must_use]
     pub fn left(self) -> Duration {
         self.since(Self::now())
     }
 
-    /// How long after `earlier` this is; nothing if it is not.
+    /// The time from `earlier` to this; zero if this is not later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -58,7 +58,7 @@ impl Moment {
         self <= Self::now()
     }
 
-    /// The same moment on the wall clock, as this reads now: for people, not for decisions.
+    /// The same moment on the wall clock, in seconds since 1970. For display only: the wall clock may jump.
     #[must_use]
     pub fn on_the_wall(self) -> f64 {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

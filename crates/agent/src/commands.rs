@@ -1,4 +1,4 @@
-//! What clients ask of an agent, apart from running a command under a lock.
+//! The client commands, apart from `lock` and `elect`.
 
 mod doctor;
 mod fence;
@@ -18,33 +18,34 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::args::{AgentArgs, Form};
+use crate::args::{AgentArgs, JsonLayout};
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::protocol::{Answer, Request, legible};
 
-/// A client that holds nothing need not show that it lives.
-const UNHURRIED: Duration = Duration::from_secs(600);
+/// The time to live of a session that holds nothing. Such a session does not expire; the value only has to
+/// be valid.
+const READER_TTL: Duration = Duration::from_secs(600);
 
-/// What is there under one name: a lock, a semaphore, an election; the agent tells of these first. Not of
-/// all names that begin so, which may be too many for one answer.
-const NAMESAKES: usize = 8;
+/// The limit of a status request for one name. A lock, a semaphore and an election may share it, and the
+/// agent reports exact matches first; longer names with the same prefix are cut off.
+const SAME_NAME_LIMIT: usize = 8;
 
 /// Runs `work` on this thread.
 fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(Failure::system("cannot start"))?;
+        .map_err(Failure::system("cannot start the runtime"))?;
     runtime.block_on(work)
 }
 
 async fn connect(args: &AgentArgs) -> Result<Client, Failure> {
     let label = format!("pid {}", std::process::id());
-    Client::connect(&args.socket, &label, UNHURRIED).await
+    Client::connect(&args.socket, &label, READER_TTL).await
 }
 
-/// Asks one thing.
+/// Sends one request on a new connection, and returns the answer.
 fn ask(args: &AgentArgs, request: Request) -> Result<Answer, Failure> {
     block_on(async { connect(args).await?.call(request).await })
 }
@@ -67,8 +68,8 @@ fn print_as(schema: &'static str, value: &impl Serialize) -> Result<u8, Failure>
     print_json(&Named { schema, value })
 }
 
-/// Prints why a command failed, for those who read JSON; people find it on stderr.
-pub(crate) fn print_failure(failure: &Failure, form: Form) {
+/// Prints a failure as a JSON object on stdout. Its text for people goes to stderr elsewhere.
+pub(crate) fn print_failure(failure: &Failure, layout: JsonLayout) {
     #[derive(Serialize)]
     struct Failed {
         schema: &'static str,
@@ -76,14 +77,14 @@ pub(crate) fn print_failure(failure: &Failure, form: Form) {
         exit_code: u8,
     }
     let exit_code = failure.exit_code();
-    // A reader who went away wants to hear nothing; and what cannot be written cannot tell so.
+    // Stdout is closed or broken, so the object could not be written either.
     if matches!(failure, Failure::Output(_)) {
         return;
     }
     let failed = Failed { schema: "konklave.error/1", error: failure.to_string(), exit_code };
-    let _ = match form {
-        Form::Object => print_json(&failed).map(drop),
-        Form::Lines => print_line(&failed),
+    let _ = match layout {
+        JsonLayout::Object => print_json(&failed).map(drop),
+        JsonLayout::Lines => print_line(&failed),
     };
 }
 
@@ -95,7 +96,7 @@ fn print_line(value: &impl Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints rows in columns as wide as they need to be; the first row is the header.
+/// Prints rows as aligned columns. The first row is the header.
 fn print_table(rows: &[Vec<String>]) -> Result<(), Failure> {
     let mut widths: Vec<usize> = Vec::new();
     for row in rows {
@@ -118,7 +119,7 @@ fn print_table(rows: &[Vec<String>]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A number of seconds, for people.
+/// Formats a number of seconds for people.
 fn span(seconds: f64) -> String {
     match seconds {
         s if s < 10.0 => format!("{s:.1} s"),

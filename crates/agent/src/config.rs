@@ -1,4 +1,5 @@
-//! How an agent is set up: flags before the environment, that before the file, that before what we think best.
+//! The settings of an agent. Flags override environment variables, these override the file, and the file
+//! overrides the defaults.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -14,27 +15,27 @@ use serde::{Deserialize, Deserializer};
 use crate::args::seconds;
 use crate::failure::Failure;
 
-/// Everything about an agent. Each has a flag, a variable and a key of the same name.
+/// The settings of an agent. Each has a flag, an environment variable and a key of the same name.
 #[derive(Args, Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Settings {
-    /// What people call this node; decides nothing (default: its address)
+    /// The name shown for this agent; it need not be unique (default: its address)
     #[arg(long, env = "KONKLAVE_NAME", value_name = "NAME")]
     pub name: Option<String>,
-    /// The name of the group; agents of other groups are not heard (default: konklave)
+    /// The name of the group; agents of other groups are ignored (default: konklave)
     #[arg(long, env = "KONKLAVE_CLUSTER", value_name = "NAME")]
     pub cluster: Option<String>,
-    /// Where who we are, and how high the numbers went, is kept (default: of root
+    /// The folder that stores this agent's identity and the highest token (default: for root
     /// /var/lib/konklave, else ~/.local/state/konklave)
     #[arg(long, env = "KONKLAVE_DATA_DIR", value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
-    /// Where to listen for other agents (default: 127.0.0.1:7400)
+    /// The address to listen on for other agents (default: 127.0.0.1:7400)
     #[arg(long, env = "KONKLAVE_LISTEN", value_name = "ADDRESS", help_heading = "Group")]
     pub listen: Option<String>,
-    /// Where other agents reach us, if not where we listen
+    /// The address at which other agents reach this one, if it differs from --listen
     #[arg(long, env = "KONKLAVE_ADVERTISE", value_name = "ADDRESS", help_heading = "Group")]
     pub advertise: Option<String>,
-    /// The founders' addresses, ourselves included; names that stand for many, too (DNS)
+    /// The addresses of all founders, this agent included; a DNS name may stand for several
     #[arg(
         long,
         env = "KONKLAVE_PEERS",
@@ -43,34 +44,35 @@ pub struct Settings {
         help_heading = "Group"
     )]
     pub peers: Option<Vec<String>>,
-    /// A file with the founders' addresses, one a line
+    /// A file with the addresses of all founders, one per line
     #[arg(long, env = "KONKLAVE_PEERS_FILE", value_name = "FILE", help_heading = "Group")]
     pub peers_file: Option<PathBuf>,
-    /// Find the founders by multicast, on this group and port
+    /// Find the founders by IP multicast; optionally a multicast group and port of your own
     #[arg(
         long, env = "KONKLAVE_BEACON", value_name = "ADDRESS", help_heading = "Group",
         num_args = 0..=1, require_equals = true, default_missing_value = "239.255.74.0:7401"
     )]
     pub beacon: Option<SocketAddr>,
-    /// Talk over NATS instead, and find the others there: nats://host:port/prefix
+    /// Connect the agents over a NATS server instead of ports of their own: nats://host:port/prefix
     #[arg(long, env = "KONKLAVE_NATS", value_name = "URL", help_heading = "Group")]
     pub nats: Option<String>,
-    /// A file of credentials for the NATS server (.creds)
+    /// A file with credentials for the NATS server (.creds)
     #[arg(long, env = "KONKLAVE_NATS_CREDENTIALS", value_name = "FILE", help_heading = "Group")]
     pub nats_credentials: Option<PathBuf>,
-    /// How many founders there are, where no list says so
+    /// The number of founders, if no list of addresses gives it. Until the group exists, start fewer than
+    /// 2 × --founders agents
     #[arg(long, env = "KONKLAVE_FOUNDERS", value_name = "N", help_heading = "Group")]
     pub founders: Option<usize>,
-    /// Found a group of one now, for others to join (once, or when a majority is lost for good)
+    /// Found a group of one that others join: for the very first start, or when a majority is lost for good
     #[arg(
         long, env = "KONKLAVE_FOUND_ALONE", help_heading = "Group", value_parser = BoolishValueParser::new(),
         num_args = 0..=1, require_equals = true, default_missing_value = "true"
     )]
     pub found_alone: Option<bool>,
-    /// A file with the key that all agents share: 16 bytes at least
+    /// A file with the key that all agents share, 16 bytes at least
     #[arg(long, env = "KONKLAVE_KEY_FILE", value_name = "FILE", help_heading = "Protection")]
     pub key_file: Option<PathBuf>,
-    /// Our certificate (PEM), for mutual TLS
+    /// The certificate of this agent (PEM), for mutual TLS
     #[arg(
         long,
         env = "KONKLAVE_TLS_CERTIFICATE",
@@ -78,23 +80,23 @@ pub struct Settings {
         help_heading = "Protection"
     )]
     pub tls_certificate: Option<PathBuf>,
-    /// The certificate's key (PEM)
+    /// The private key of the certificate (PEM)
     #[arg(long, env = "KONKLAVE_TLS_KEY", value_name = "FILE", help_heading = "Protection")]
     pub tls_key: Option<PathBuf>,
-    /// The authority that signed everyone's certificates (PEM)
+    /// The certificate of the authority that signed the agents' certificates (PEM)
     #[arg(long, env = "KONKLAVE_TLS_AUTHORITY", value_name = "FILE", help_heading = "Protection")]
     pub tls_authority: Option<PathBuf>,
-    /// No protection, beyond loopback, too: whoever reaches the port is a member
+    /// Allow a reachable address without key or TLS: any host that reaches it can join the group
     #[arg(
         long, env = "KONKLAVE_INSECURE", help_heading = "Protection", value_parser = BoolishValueParser::new(),
         num_args = 0..=1, require_equals = true, default_missing_value = "true"
     )]
     pub insecure: Option<bool>,
-    /// The socket for clients (default: of root /run/konklave/agent.sock, else
+    /// The socket for clients (default: for root /run/konklave/agent.sock, else
     /// $XDG_RUNTIME_DIR/konklave/agent.sock)
     #[arg(long, env = "KONKLAVE_SOCKET", value_name = "PATH", help_heading = "Clients")]
     pub socket: Option<PathBuf>,
-    /// Users, by name or number, who may be clients besides ours and root
+    /// Users, by name or number, who may use the agent besides its own user and root
     #[arg(
         long,
         env = "KONKLAVE_ALLOW_USERS",
@@ -103,7 +105,7 @@ pub struct Settings {
         help_heading = "Clients"
     )]
     pub allow_users: Option<Vec<String>>,
-    /// Groups of users, by name or number, whose members may be clients
+    /// Groups of users, by name or number, whose members may use the agent
     #[arg(
         long,
         env = "KONKLAVE_ALLOW_GROUPS",
@@ -112,28 +114,28 @@ pub struct Settings {
         help_heading = "Clients"
     )]
     pub allow_groups: Option<Vec<String>>,
-    /// Serve metrics for Prometheus there (HTTP: /metrics, /healthz, /ready)
+    /// The address to serve /metrics (Prometheus), /healthz and /ready on, over HTTP
     #[arg(long, env = "KONKLAVE_METRICS", value_name = "ADDRESS", help_heading = "Clients")]
     pub metrics: Option<SocketAddr>,
-    /// What serves exclusive locks, the same for all agents of a group (default: table)
+    /// The algorithm that serves exclusive locks, the same for all agents of a group (default: table)
     #[arg(long, env = "KONKLAVE_MUTEX", value_name = "ALGORITHM", value_parser = mutexes(), help_heading = "Group")]
-    pub mutex: Option<LockAlgorithm>,
-    /// How often agents give a sign of life (default: 0.14)
+    pub mutex: Option<Mutex>,
+    /// How often agents send a heartbeat (default: 0.14)
     #[arg(long, env = "KONKLAVE_HEARTBEAT", value_name = "SECONDS", help_heading = "Times")]
     pub heartbeat: Option<Span>,
-    /// How long an agent may be silent before it is excluded (default: 1.4)
+    /// How long an agent may be silent before the group excludes it (default: 1.4)
     #[arg(long, env = "KONKLAVE_SILENCE", value_name = "SECONDS", help_heading = "Times")]
     pub silence: Option<Span>,
-    /// How long a grant is safe without a majority; what others wait for after an exclusion (default: 1)
+    /// How long a lock stays safe without a majority; after an exclusion, others wait this long (default: 1)
     #[arg(long, env = "KONKLAVE_LEASE", value_name = "SECONDS", help_heading = "Times")]
     pub lease: Option<Span>,
-    /// How long commands may take to end when the agent leaves (default: 10)
+    /// How long the agent waits for commands to end before it leaves (default: 10)
     #[arg(long, env = "KONKLAVE_DRAIN", value_name = "SECONDS", help_heading = "Times")]
     pub drain: Option<Span>,
-    /// What is logged: error, warn, info, debug, trace (default: info)
+    /// The level of the log: error, warn, info, debug, trace (default: info)
     #[arg(long, env = "KONKLAVE_LOG", value_name = "LEVEL", help_heading = "Log")]
     pub log: Option<Level>,
-    /// Log lines as JSON objects
+    /// Write each line of the log as a JSON object
     #[arg(
         long, env = "KONKLAVE_LOG_JSON", help_heading = "Log", value_parser = BoolishValueParser::new(),
         num_args = 0..=1, require_equals = true, default_missing_value = "true"
@@ -148,7 +150,7 @@ macro_rules! first {
 }
 
 impl Settings {
-    /// What is said here, and what `other` says where this is silent.
+    /// These settings; `other` supplies the missing ones.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         first!(
@@ -185,7 +187,7 @@ impl Settings {
         )
     }
 
-    /// Reads a file.
+    /// Reads the settings of a file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let text = std::fs::read_to_string(path).map_err(|why| match why.kind() {
             std::io::ErrorKind::InvalidData => {
@@ -198,71 +200,77 @@ impl Settings {
         })
     }
 
-    /// Whether these go together; in words what does not.
+    /// Checks the settings, alone and together.
     pub fn check(&self) -> Result<(), Failure> {
         let lacking = self.lacking(cfg!(feature = "nats"), cfg!(feature = "tls"));
         if let Some((option, feature)) = lacking {
             return Err(Failure::Config(format!(
-                "{option}: this build lacks the feature `{feature}`, which is on by default\n  \
-                 build it again without --no-default-features, or with --features {feature}"
+                "{option} has no effect in this build, which lacks the feature `{feature}`\n  \
+                 build it without --no-default-features, or with --features {feature}"
             )));
         }
         let wrong = |what: &str| Err(Failure::Config(what.to_owned()));
         let tls = [&self.tls_certificate, &self.tls_key, &self.tls_authority];
         let some_tls = tls.iter().any(|file| file.is_some());
         if some_tls && !tls.iter().all(|file| file.is_some()) {
-            return wrong("tls-certificate, tls-key and tls-authority go together");
+            return wrong("TLS needs all three of tls-certificate, tls-key and tls-authority");
         }
         if some_tls && self.key_file.is_some() {
-            return wrong("either TLS or a key, not both");
+            return wrong("key-file and tls-* exclude each other: choose a key or TLS");
         }
         let protected = some_tls || self.key_file.is_some();
         let insecure = self.insecure == Some(true);
         if protected && insecure {
-            return wrong("insecure, and yet a key or TLS: which is meant?");
+            return wrong("insecure contradicts key-file and tls-*: leave out one of them");
         }
         let listen = self.listen();
         check_address(&listen, true).map_err(Failure::Config)?;
         if !protected && !insecure && self.nats.is_none() && !is_loopback(&listen) {
             return Err(Failure::Config(format!(
-                "{listen} can be reached from other machines, and nothing protects it\n  \
-                 make a key:      (umask 077; head -c 32 /dev/urandom > key)   (the same file on every machine)\n  \
-                 and name it:     --key-file key\n  \
-                 or mutual TLS:   --tls-certificate, --tls-key, --tls-authority\n  \
-                 or, if you must: --insecure"
+                "other machines can reach {listen}, which has no protection\n  \
+                 create a key:      (umask 077; head -c 32 /dev/urandom > key)   (copy it to every machine)\n  \
+                 and use it:        --key-file key\n  \
+                 or mutual TLS:     --tls-certificate, --tls-key, --tls-authority\n  \
+                 or no protection:  --insecure"
             )));
         }
         for address in self.peers.iter().flatten().chain(&self.advertise) {
             check_address(address, false).map_err(Failure::Config)?;
         }
         if self.peers.as_ref().is_some_and(Vec::is_empty) {
-            return wrong("peers: at least one address, ourselves included");
+            return wrong("peers is empty: name all founders, this agent included");
         }
         let ways = [self.peers.is_some(), self.peers_file.is_some(), self.beacon.is_some()];
         if ways.iter().filter(|way| **way).count() > 1 {
-            return wrong("peers, peers-file and beacon: one of them finds the founders");
+            return wrong("peers, peers-file and beacon exclude each other: choose one");
         }
         if self.nats.is_some()
             && (ways.contains(&true) || self.listen.is_some() || self.advertise.is_some())
         {
-            return wrong("nats: there are no addresses to listen at, to advertise or to look for");
+            return wrong(
+                "nats excludes listen, advertise, peers, peers-file and beacon: leave these out",
+            );
         }
         if self.nats_credentials.is_some() && self.nats.is_none() {
-            return wrong("nats-credentials: and where is NATS? (nats = 'nats://host:4222')");
+            return wrong(
+                "nats-credentials needs nats, the address of the server (nats = 'nats://host:4222')",
+            );
         }
         if self.beacon.is_some_and(|group| !group.ip().is_multicast()) {
-            return wrong("beacon: an address for multicast is needed, such as 239.255.74.0:7401");
+            return wrong("beacon needs a multicast address, such as 239.255.74.0:7401");
         }
         if self.beacon.is_some() && self.founders.is_none() && self.found_alone != Some(true) {
-            return wrong("beacon: say how many founders to wait for (founders = 3)");
+            return wrong(
+                "beacon needs founders, the number of agents that found the group (founders = 3)",
+            );
         }
         if self.founders == Some(0) {
-            return wrong("founders: one at least");
+            return wrong("founders must be 1 or more");
         }
         Ok(())
     }
 
-    /// The first option that needs a feature of cargo which the build lacks, and that feature.
+    /// The first option that needs a cargo feature which this build lacks, and that feature.
     fn lacking(&self, nats: bool, tls: bool) -> Option<(&'static str, &'static str)> {
         [
             ("nats", self.nats.is_some(), "nats", nats),
@@ -275,7 +283,7 @@ impl Settings {
         .find_map(|(option, given, feature, built)| (given && !built).then_some((option, feature)))
     }
 
-    /// What is said here that means nothing to a group in one process.
+    /// The flags that have no effect with `--dev`.
     pub(crate) fn beyond_one_process(&self) -> Vec<&'static str> {
         [
             ("--name", self.name.is_some()),
@@ -294,42 +302,41 @@ impl Settings {
         .collect()
     }
 
-    /// Where to listen.
+    /// The address to listen on.
     #[must_use]
     pub fn listen(&self) -> String {
         self.listen.clone().unwrap_or_else(|| "127.0.0.1:7400".into())
     }
 }
 
-/// Whether this is `host:port`; only where we listen may the port be 0, for any.
+/// Checks that `address` is `host:port`. Port 0, for any free port, is allowed only if `any`.
 pub(crate) fn check_address(address: &str, any: bool) -> Result<(), String> {
     let (host, port) = address.rsplit_once(':').ok_or_else(|| {
-        format!("`{address}` has no port: host:port is needed, such as 10.0.0.1:7400")
+        format!("`{address}` has no port: write host:port, such as 10.0.0.1:7400")
     })?;
     if host.is_empty() || host.contains(':') != (host.starts_with('[') && host.ends_with(']')) {
-        return Err(format!("`{address}` is no address: host:port, or [IPv6]:port"));
+        return Err(format!("`{address}` is not an address: write host:port or [IPv6]:port"));
     }
     match port.parse::<u16>() {
         Ok(port) if any || port > 0 => Ok(()),
-        Ok(_) => Err(format!("`{address}`: nobody can call port 0")),
-        Err(_) => Err(format!("`{address}`: `{port}` is no port")),
+        Ok(_) => Err(format!("`{address}`: port 0 cannot be reached; name a port from 1 to 65535")),
+        Err(_) => Err(format!("`{address}`: `{port}` is not a port from 1 to 65535")),
     }
 }
 
-/// Whether nobody else can reach this address.
+/// Whether only this machine can reach the address.
 fn is_loopback(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
-/// The algorithms, by their names.
-fn mutexes() -> impl TypedValueParser<Value = LockAlgorithm> {
-    PossibleValuesParser::new(LockAlgorithm::ALL.map(LockAlgorithm::name))
-        .try_map(|name| name.parse::<LockAlgorithm>())
+/// A parser for the names of the algorithms.
+fn mutexes() -> impl TypedValueParser<Value = Mutex> {
+    PossibleValuesParser::new(Mutex::ALL.map(Mutex::name)).try_map(|name| name.parse::<Mutex>())
 }
 
-/// A duration: seconds, or with a unit.
+/// A duration setting: a number of seconds, or a number with a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span(pub Duration);
 
@@ -371,17 +378,17 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
-/// What is logged.
+/// The level of the log.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// What went wrong for good.
+    /// Failures that need a restart or other help.
     Error,
-    /// What should be looked at.
+    /// Problems that an operator should know.
     Warn,
-    /// Views, and what the agent does.
+    /// Views and steps of the agent.
     Info,
-    /// Sessions, too.
+    /// Sessions and grants, too.
     Debug,
     /// Everything.
     Trace,
@@ -396,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_what_flags_say() {
+    fn file_has_the_keys_of_the_flags() {
         let settings = parse(
             "name = 'a'\nlisten = '10.0.0.1:7400'\npeers = ['x:1', 'y:1']\nlease = '500ms'\n\
              silence = 2\nheartbeat = 0.05\nbeacon = '239.1.1.1:5'\nfound-alone = true\nlog = 'warn'",
@@ -421,7 +428,7 @@ mod tests {
         assert!(error.contains("line 1") && error.contains("naimi-trehel"), "{error}");
     }
 
-    /// What `--help` says of each flag, and its variable.
+    /// Name, help and variable of each flag.
     fn flags() -> Vec<(String, String, Option<String>)> {
         let command = Settings::augment_args(clap::Command::new("agent"));
         let args = command.get_arguments().map(|arg| {
@@ -433,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_that_the_help_names_are_those_that_hold() {
+    fn help_names_the_actual_defaults() {
         let timings = konklave::Timings::default();
         let seconds = |time: Duration| format!("(default: {})", time.as_secs_f64());
         let defaults = [
@@ -462,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_named_with_its_line() {
+    fn unknown_key_is_reported_with_its_line() {
         let error = parse("name = 'a'\nlissten = 'x'").expect_err("unknown");
         assert!(error.contains("line 2") && error.contains("lissten"), "{error}");
         let error = parse("lease = 'soon'").expect_err("no duration");
@@ -470,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_go_before_the_file() {
+    fn flags_override_the_file() {
         let flags = Settings { name: Some("flag".into()), ..Settings::default() };
         let file = parse("name = 'file'\ncluster = 'c'").expect("known");
         let both = flags.or(file);
@@ -478,13 +485,13 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_a_port_is_told_what_an_address_is() {
+    fn address_without_port_is_refused_with_an_example() {
         let error = parse("listen = 'foo'").expect("known").check().expect_err("no port");
-        assert!(error.to_string().contains("host:port is needed"), "{error}");
+        assert!(error.to_string().contains("write host:port"), "{error}");
     }
 
     #[test]
-    fn nothing_is_open_to_the_world_by_accident() {
+    fn reachable_address_needs_protection() {
         let check = |text: &str| parse(text).expect("known").check().map_err(|e| e.to_string());
         for fine in [
             "",

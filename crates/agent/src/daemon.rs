@@ -1,4 +1,4 @@
-//! `agent`: a member of a group on this machine, and the door for its clients.
+//! `agent`: runs a member of the group on this machine, and serves its clients.
 
 mod discovery;
 mod group;
@@ -18,34 +18,33 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use self::discovery::Beacon;
-use self::group::Group;
+use self::group::GroupService;
 use crate::args::DaemonArgs;
 use crate::client::default_socket;
 use crate::config::{Settings, Span};
 use crate::failure::Failure;
-use crate::server::{Counts, Door, Doorman, SharedDoorman};
+use crate::server::{AccessPolicy, ClientListener, Counts, SharedAccessPolicy};
 use crate::service::Service;
 
-/// How long commands may take to end when the agent leaves.
+/// How long the agent waits for commands to end before it leaves the group.
 pub(crate) const DRAIN: Duration = Duration::from_secs(10);
 
 /// Runs an agent until a signal ends it.
 pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
     let settings = read(args)?;
     let log = log::start(&settings);
-    // One thread reads, decides and writes: a message that changes hands between threads takes longer,
-    // and every thread more has memory of its own.
+    // One thread: passing a message between threads costs latency, and each thread costs memory.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(Failure::system("cannot start"))?;
+        .map_err(Failure::system("cannot start the runtime"))?;
     let code = runtime.block_on(serve(args, settings, log));
-    // Whatever still runs has had its time.
+    // Tasks that still run get a moment, then they are dropped.
     runtime.shutdown_timeout(Duration::from_millis(200));
     code
 }
 
-/// Flags and environment, then the file.
+/// Reads the settings: flags and environment variables override the file.
 fn read(args: &DaemonArgs) -> Result<Settings, Failure> {
     let mut settings = args.settings.clone();
     if let Some(file) = &args.config {
@@ -54,91 +53,97 @@ fn read(args: &DaemonArgs) -> Result<Settings, Failure> {
     settings.check()?;
     let others = settings.peers.is_some() || settings.beacon.is_some() || settings.nats.is_some();
     if args.dev && others {
-        return Err(Failure::Usage("--dev is a group of its own: it has no peers".into()));
+        return Err(Failure::Usage(
+            "--dev runs a group of its own in one process: leave out --peers, --beacon and --nats"
+                .into(),
+        ));
     }
     Ok(settings)
 }
 
 async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u8, Failure> {
-    let mut end = Ends::listen()?;
-    // From the start: before someone listens, this signal would end us.
-    let hangups =
-        signal(SignalKind::hangup()).map_err(Failure::system("cannot listen to signals"))?;
+    let mut signals = TerminationSignals::listen()?;
+    // Registered before anything else, because an unhandled SIGHUP ends the process.
+    let hangups = signal(SignalKind::hangup()).map_err(Failure::system("cannot handle SIGHUP"))?;
     let counts = Arc::new(Counts::default());
-    let doorman = SharedDoorman::new(doorman(&settings)?);
+    let policy = SharedAccessPolicy::new(policy(&settings)?);
     let socket = settings.socket.clone().unwrap_or_else(default_socket);
-    // Whoever cannot have the socket, or a port, should not take part in a group.
-    let door = Door::bind(&socket, doorman.clone(), Arc::clone(&counts))?;
+    // Before it joins the group: an agent without socket or port fails here, and costs the group no view.
+    let listener = ClientListener::bind(&socket, policy.clone(), Arc::clone(&counts))?;
     let page = match settings.metrics {
         Some(address) => Some(http::bind(address).await?),
         None => None,
     };
-    if let Some(obstacle) = doorman.obstacle() {
+    if let Some(obstacle) = policy.obstacle() {
         tracing::warn!("{obstacle}");
     }
     let nodes = tokio::select! {
         nodes = async { if args.dev { dev(&settings).await } else { member(&settings).await } } => nodes?,
-        code = end.next() => return Ok(code),
+        code = signals.next() => return Ok(code),
     };
     let protected = settings.key_file.is_some() || settings.tls_key.is_some();
     let founders = if args.dev { Vec::new() } else { seeds(&settings)? };
     let secrets = if args.dev { Vec::new() } else { secrets::files(&settings) };
-    let group = Arc::new(Group::new(nodes, counts, doorman.clone(), protected, secrets, founders));
+    let group =
+        Arc::new(GroupService::new(nodes, counts, policy.clone(), protected, secrets, founders));
     let page = page.map(|page| tokio::spawn(http::serve(page, Arc::clone(&group))));
     let (close, closing) = watch::channel(false);
     let service: Arc<dyn Service> = group.clone();
-    let mut serving = tokio::spawn(door.serve(service, closing));
-    tracing::info!(socket = %socket.display(), node = group.node(), "open for clients");
+    let mut serving = tokio::spawn(listener.serve(service, closing));
+    tracing::info!(socket = %socket.display(), node = group.node(), "ready for clients");
     notify::notify("READY=1");
-    let reload = reload::reload(args, hangups, &doorman, &log, &group);
+    let reload = reload::reload(args, hangups, &policy, &log, &group);
     let code = tokio::select! {
-        code = end.next() => code,
+        code = signals.next() => code,
         never = reload => match never {},
     };
-    tracing::info!(signal = code - 128, "leaving");
+    tracing::info!(signal = code - 128, "leaving the group after a signal");
     notify::notify("STOPPING=1");
     let _ = close.send(true);
     let drain = settings.drain.map_or(DRAIN, |Span(drain)| drain);
     let drained = tokio::select! {
         drained = tokio::time::timeout(drain, &mut serving) => drained.is_ok(),
-        // A second signal means now.
-        _ = end.next() => false,
+        // A second signal skips the rest of the drain time.
+        _ = signals.next() => false,
     };
     if let Some(page) = page {
         page.abort();
     }
     if !drained {
-        // Whose command still runs is told by the end of the connection, and has the lease to stop it:
-        // the others must wait for that long, as after a crash.
-        tracing::warn!("commands still run: this agent ends as if it were killed");
+        // A command still runs. Leaving in order would free its lock at once. So the agent crashes instead:
+        // the wrapper sees the connection end and stops the command, and the others wait for the lease.
+        tracing::warn!(
+            "commands still run under locks: this agent ends as if killed, and their locks stay taken for \
+             the lease"
+        );
         group.kill();
         return Ok(code);
     }
     tokio::select! {
         () = group.leave() => Ok(0),
-        code = end.next() => {
+        code = signals.next() => {
             group.kill();
             Ok(code)
         }
     }
 }
 
-/// The signals that end us.
-struct Ends {
+/// The signals that end the agent.
+struct TerminationSignals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
 }
 
-impl Ends {
+impl TerminationSignals {
     fn listen() -> Result<Self, Failure> {
         let listen = || {
             let terminate = signal(SignalKind::terminate())?;
             Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
         };
-        listen().map_err(Failure::system("cannot listen to signals"))
+        listen().map_err(Failure::system("cannot handle signals"))
     }
 
-    /// Waits for one; the exit code that tells it.
+    /// Waits for a signal, and returns its exit code.
     async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.terminate.recv() => 143,
@@ -147,8 +152,10 @@ impl Ends {
     }
 }
 
-fn doorman(settings: &Settings) -> Result<Doorman, Failure> {
-    let unknown = |what: &str, name: &str| Failure::Config(format!("there is no {what} `{name}`"));
+fn policy(settings: &Settings) -> Result<AccessPolicy, Failure> {
+    let unknown = |what: &str, name: &str| {
+        Failure::Config(format!("allow-{what}s: this machine has no {what} `{name}`"))
+    };
     let user = |name: &String| match name.parse() {
         Ok(number) => Ok(number),
         Err(_) => match nix::unistd::User::from_name(name) {
@@ -163,7 +170,7 @@ fn doorman(settings: &Settings) -> Result<Doorman, Failure> {
             Ok(None) | Err(_) => Err(unknown("group", name)),
         },
     };
-    Ok(Doorman {
+    Ok(AccessPolicy {
         users: settings.allow_users.iter().flatten().map(user).collect::<Result<_, _>>()?,
         groups: settings.allow_groups.iter().flatten().map(group).collect::<Result<_, _>>()?,
     })
@@ -172,14 +179,14 @@ fn doorman(settings: &Settings) -> Result<Doorman, Failure> {
 fn refused(error: konklave::Error) -> Failure {
     match error {
         konklave::Error::Config(why) => Failure::Config(why),
-        // What was half written, or by another version, or not by us: the disk works.
+        // The file is incomplete, of another version or not an agent's. The disk itself works.
         konklave::Error::Store(file, why)
             if matches!(why.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
         {
             Failure::Config(format!(
                 "{}: {why}\n  \
-                 restore it from a backup of this agent, if there is one\n  \
-                 or remove it: the agent then comes as a new member, and needs a group that runs",
+                 restore the file from a backup of this agent\n  \
+                 or remove it: the agent then joins as a new member, which needs a running group",
                 file.display()
             ))
         }
@@ -187,20 +194,21 @@ fn refused(error: konklave::Error) -> Failure {
             let folder = lock.parent().unwrap_or(&lock);
             Failure::in_use(
                 format!("another agent uses the data directory {}", folder.display()),
-                "--data-dir FOLDER names another, which is made if it is not there",
+                "choose another folder with --data-dir FOLDER (created if missing)",
             )
         }
-        // What the system says of the address that we listen at.
+        // The error of opening the listen address.
         konklave::Error::Io(why) => match why.kind() {
-            io::ErrorKind::AddrInUse => {
-                Failure::in_use(why, "--listen ADDRESS names another port (0: any that is free)")
-            }
+            io::ErrorKind::AddrInUse => Failure::in_use(
+                why,
+                "choose another port with --listen ADDRESS (port 0: any free port)",
+            ),
             io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied => {
                 Failure::Config(why.to_string())
             }
             _ => Failure::Unavailable(why.to_string()),
         },
-        // It is another's, or a file, or on a disk that nobody may write to.
+        // It belongs to another user, is a file, or is on a read-only disk.
         konklave::Error::Store(place, why)
             if matches!(
                 why.kind(),
@@ -213,8 +221,8 @@ fn refused(error: konklave::Error) -> Failure {
             ) =>
         {
             Failure::Unwritable(format!(
-                "the data directory cannot be used: {}: {why}\n  \
-                 --data-dir FOLDER names another, which is made if it is not there",
+                "cannot use the data directory: {}: {why}\n  \
+                 choose another folder with --data-dir FOLDER (created if missing)",
                 place.display()
             ))
         }
@@ -222,12 +230,12 @@ fn refused(error: konklave::Error) -> Failure {
     }
 }
 
-/// Three members in this process, for trying things out: nothing is kept, nothing is reachable.
+/// Starts the three members of `--dev` in this process. They store nothing and listen on loopback only.
 async fn dev(settings: &Settings) -> Result<Vec<Node>, Failure> {
     let unheeded = settings.beyond_one_process();
     if !unheeded.is_empty() {
         tracing::warn!(
-            "--dev is a group of its own, in memory: {} not heeded",
+            "no effect with --dev, which runs a group of its own in memory: {}",
             unheeded.join(", ")
         );
     }
@@ -250,12 +258,13 @@ fn default_data_dir() -> Result<PathBuf, Failure> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let state = set("XDG_STATE_HOME").map(PathBuf::from);
     let state = state.or_else(|| Some(PathBuf::from(set("HOME")?).join(".local/state")));
-    state
-        .map(|state| state.join("konklave"))
-        .ok_or_else(|| Failure::Config("no place to remember who we are: --data-dir FOLDER".into()))
+    state.map(|state| state.join("konklave")).ok_or_else(|| {
+        let why = "no data directory: HOME is not set; choose a folder with --data-dir FOLDER";
+        Failure::Config(why.into())
+    })
 }
 
-/// One member, with the others wherever they are.
+/// Starts the member of this agent.
 async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     let folder = match &settings.data_dir {
         Some(folder) => folder.clone(),
@@ -287,7 +296,8 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     }
     let seeds = seeds(settings)?;
     builder = builder.seeds(seeds.clone());
-    // Clients are served before there is a group: they can ask why there is none.
+    // Clients are served before the agent is in a group, so that `status`, `why` and `doctor` can tell what
+    // is missing.
     let node = builder.start().await.map_err(refused)?;
     if let Some(group) = settings.beacon {
         let bound = node.address().map(|address| address.to_string());
@@ -298,12 +308,12 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     }
     tokio::spawn(discovery::look_up(seeds));
     if let Some(missing) = node.what_is_missing() {
-        tracing::info!(missing = group::advised(&missing), "looking for the others");
+        tracing::info!(missing = group::advised(&missing), "looking for other agents");
     }
     Ok(vec![node])
 }
 
-/// The addresses of the founders, from the list or the file.
+/// The addresses of the founders, from `--peers` and `--peers-file`.
 fn seeds(settings: &Settings) -> Result<Vec<String>, Failure> {
     let mut seeds = settings.peers.clone().unwrap_or_default();
     if let Some(file) = &settings.peers_file {
@@ -312,19 +322,19 @@ fn seeds(settings: &Settings) -> Result<Vec<String>, Failure> {
     Ok(seeds)
 }
 
-/// How long a lock that nobody uses stays at the agent that used it last. Short: meanwhile the others
-/// cannot tell that nobody uses it, and `who` should be right.
+/// How long an agent caches a released lock for its own clients. Other agents show such a lock as held, so
+/// the time is short.
 const KEEP: Duration = Duration::from_millis(50);
 
 fn timed(builder: Builder, settings: &Settings) -> Builder {
     let mut timings = Timings { keep: KEEP, ..Timings::default() };
-    for (wish, time) in [
+    for (setting, time) in [
         (settings.heartbeat, &mut timings.heartbeat),
         (settings.silence, &mut timings.silence),
         (settings.lease, &mut timings.lease),
     ] {
-        if let Some(Span(wish)) = wish {
-            *time = wish;
+        if let Some(Span(setting)) = setting {
+            *time = setting;
         }
     }
     builder.timings(timings)
@@ -336,7 +346,7 @@ enum Protection {
     Tls(konklave::Tls),
 }
 
-/// The key or the certificates, as the files say now.
+/// Reads the key or the certificates from their files.
 fn protection(settings: &Settings) -> Result<Option<Protection>, Failure> {
     let read = |file: &PathBuf| std::fs::read(file).map_err(Failure::unreadable(file));
     for exposed in secrets::files(settings).iter().filter_map(|file| secrets::exposed(file)) {
@@ -362,7 +372,9 @@ fn protect(builder: Builder, settings: &Settings) -> Result<Builder, Failure> {
         Some(Protection::Tls(tls)) => Ok(builder.tls(tls)),
         None if settings.insecure == Some(true) => {
             let place = settings.nats.as_ref().map_or_else(|| settings.listen(), |_| "NATS".into());
-            tracing::warn!("no protection: whoever reaches {place} is a member");
+            tracing::warn!(
+                "no protection (--insecure): any host that reaches {place} can join the group"
+            );
             Ok(builder.insecure())
         }
         None => Ok(builder),

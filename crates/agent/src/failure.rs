@@ -1,13 +1,13 @@
-//! Why a command failed, and the exit code that says so.
+//! Why a command failed, and its exit code.
 
 use std::io;
 use std::path::Path;
 
-/// Not obtained: someone else has it, or the time was over.
+/// Not obtained: another client holds the lock, or the wait timed out.
 pub const NOT_OBTAINED: u8 = 75;
-/// Lost while the command ran.
+/// The lock was lost while the command ran.
 pub const LOST: u8 = 76;
-/// The command is there, but cannot be run.
+/// The command exists but cannot be run.
 pub const NOT_EXECUTABLE: u8 = 126;
 /// There is no such command.
 pub const NOT_FOUND: u8 = 127;
@@ -16,39 +16,39 @@ pub const NOT_FOUND: u8 = 127;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// Something was asked in a wrong way.
+    /// The command line, or a request to the agent, is invalid.
     #[error("{0}")]
     Usage(String),
-    /// A file of ours, or what the other side sent, is not what it should be.
+    /// A file, or a reply of the agent, has invalid content.
     #[error("{0}")]
     Data(String),
     /// A file cannot be opened or read.
     #[error("{0}")]
     Unreadable(String),
-    /// A file or a folder cannot be made or written.
+    /// A file or a folder cannot be created or written.
     #[error("{0}")]
     Unwritable(String),
-    /// The configuration is wrong.
+    /// The configuration is invalid.
     #[error("{0}")]
     Config(String),
-    /// No agent, or one that cannot do it now.
+    /// There is no agent, or it cannot serve the request now.
     #[error("{0}")]
     Unavailable(String),
-    /// What an agent needs, another one has: a port, the data directory, the socket.
+    /// Another process uses the port, the data directory or the socket of this agent.
     #[error("{0}")]
     InUse(String),
-    /// Someone else has it, or the time was over.
+    /// Another client holds the lock, or the wait timed out.
     #[error("{0}")]
     NotObtained(String),
-    /// Not allowed.
+    /// The agent does not serve this user.
     #[error("{0}")]
     Forbidden(String),
-    /// The operating system refused something.
+    /// A call of the operating system failed.
     #[error("{what}: {why}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         what: String,
-        /// What the system said.
+        /// The system's error.
         why: io::Error,
     },
     /// Output could not be written.
@@ -67,7 +67,7 @@ impl Failure {
             Self::Unavailable(_) | Self::InUse(_) => 69,
             Self::System { .. } => 71,
             Self::Unwritable(_) => 73,
-            // A reader who went away is no failure.
+            // A closed pipe (`konklave watch | head`) is not a failure.
             Self::Output(why) if why.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Output(_) => 74,
             Self::NotObtained(_) => NOT_OBTAINED,
@@ -76,7 +76,7 @@ impl Failure {
         }
     }
 
-    /// Says so on stderr, and gives the exit code.
+    /// Prints the failure on stderr, and returns the exit code.
     #[must_use]
     pub fn report(&self) -> u8 {
         let code = self.exit_code();
@@ -96,13 +96,13 @@ impl Failure {
         move |why| Self::Unwritable(format!("cannot write {file}: {why}"))
     }
 
-    /// What another one has, and how to name something else.
+    /// A resource that another process uses; `way` says how to choose another resource.
     pub(crate) fn in_use(what: impl std::fmt::Display, way: &str) -> Self {
-        Self::InUse(format!("{what}\n  stop it, or {way}"))
+        Self::InUse(format!("{what}\n  stop the other one, or {way}"))
     }
 
-    /// Why nothing can be opened at an address: another one is there (`way` names another address), or
-    /// whatever else the system says.
+    /// Why a socket cannot be opened: its address is in use (`way` says how to choose another one), or
+    /// any other error of the system.
     pub(crate) fn bind(what: impl Into<String>, way: &str) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |why| match why.kind() {

@@ -1,7 +1,7 @@
-//! The agent and its clients: run a command under a lock, as a leader, in a group.
+//! The agent and its client commands: locks, elections and groups for programs of one machine or many.
 //!
-//! Everything that the command `konklave` offers to engineers, apart from the tools for studying
-//! algorithms: [`Command`] is its part of the command line, [`run`] does it.
+//! [`Command`] is the part of the command line that operates a group, and [`run`] performs it. The tools
+//! for studying algorithms are elsewhere.
 
 pub mod args;
 pub mod client;
@@ -11,8 +11,8 @@ pub mod config;
 mod daemon;
 pub mod failure;
 pub mod protocol;
+mod rate_limiter;
 pub mod recorder;
-mod seldom;
 pub mod server;
 pub mod service;
 pub mod wrapper;
@@ -24,28 +24,31 @@ pub use args::Command;
 pub use failure::Failure;
 pub use wrapper::helper;
 
-use args::{ElectArgs, Form, LockArgs, RunArgs};
-use protocol::{Claim, check_name};
+use args::{ElectArgs, JsonLayout, LockArgs, RunArgs};
+use protocol::{ClaimKind, check_name};
 use wrapper::Job;
 
-/// Does what was asked; gives the exit code. Who wants JSON has the failure, too, as an object.
+/// Performs `command` and returns the exit code. If JSON output was asked for, a failure is printed as a
+/// JSON object, too.
 pub fn run(command: Command) -> Result<u8, Failure> {
-    let form = command.form();
+    let layout = command.json_layout();
     let result = perform(command);
-    if let (Some(form), Err(failure)) = (form, &result) {
-        commands::print_failure(failure, form);
+    if let (Some(layout), Err(failure)) = (layout, &result) {
+        commands::print_failure(failure, layout);
     }
     result
 }
 
-/// The command line was not understood: who wants JSON of one of these commands has that, too, as an
-/// object.
+/// Prints the error of an invalid command line as a JSON object, if the command line asks one of these
+/// commands for JSON.
 pub fn misused(error: &clap::Error) {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let Some(form) = Form::asked_for(&words, std::env::var_os("KONKLAVE_FORMAT").as_deref()) {
+    if let Some(layout) =
+        JsonLayout::asked_for(&words, std::env::var_os("KONKLAVE_FORMAT").as_deref())
+    {
         let message = error.to_string();
         let message = message.trim_end().trim_start_matches("error: ").to_owned();
-        commands::print_failure(&Failure::Usage(message), form);
+        commands::print_failure(&Failure::Usage(message), layout);
     }
 }
 
@@ -71,19 +74,19 @@ fn perform(command: Command) -> Result<u8, Failure> {
 
 fn lock(args: LockArgs) -> Result<u8, Failure> {
     let claim = match (args.slots, args.shared) {
-        (Some(of), _) => Claim::Slot { of },
-        (None, true) => Claim::Shared,
-        (None, false) => Claim::Exclusive,
+        (Some(of), _) => ClaimKind::Slot { of },
+        (None, true) => ClaimKind::Shared,
+        (None, false) => ClaimKind::Exclusive,
     };
     wrapper::run(&job(args.name, claim, args.run, false)?)
 }
 
 fn elect(args: ElectArgs) -> Result<u8, Failure> {
-    let claim = Claim::Leadership { priority: args.priority };
+    let claim = ClaimKind::Leadership { priority: args.priority };
     wrapper::run(&job(args.name, claim, args.run, args.again)?)
 }
 
-fn job(name: String, claim: Claim, args: RunArgs, again: bool) -> Result<Job, Failure> {
+fn job(name: String, claim: ClaimKind, args: RunArgs, again: bool) -> Result<Job, Failure> {
     check_name(&name).map_err(Failure::Usage)?;
     let command = match args.shell {
         Some(string) => {

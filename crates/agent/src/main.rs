@@ -1,11 +1,12 @@
-//! The commands of this crate alone, without the tools for studying algorithms: what its tests start.
+//! The program `konklave-agent`: the agent and its client commands, without the tools for studying
+//! algorithms. The tests of this crate start it, too.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
 
-/// Locks, leaders and groups for processes that share no memory.
+/// Locks, leaders and groups for processes on many machines.
 #[derive(Parser)]
 #[command(name = "konklave", version)]
 struct Cli {

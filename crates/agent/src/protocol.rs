@@ -1,9 +1,8 @@
-//! What clients and the agent say to each other, over the agent's Unix socket.
+//! The protocol between clients and the agent, over the agent's Unix socket.
 //!
-//! A frame is its length, four bytes, most significant first, and then one JSON object. The first
-//! frame of a client is [`Request::Hello`]; the connection is the client's session: when it is closed,
-//! by whom and however, all that the session holds is given back. book/en/operate/agents.md has the protocol for
-//! other languages.
+//! A frame is its length (four bytes, most significant first), then one JSON object. The first frame of a
+//! client is [`Request::Hello`]. The connection is the client's session: when it is closed, by either side,
+//! the agent releases all grants of the session. docs/agent.md describes the protocol for other languages.
 
 mod frame;
 mod payload;
@@ -16,91 +15,91 @@ use serde::{Deserialize, Serialize};
 pub use frame::{FrameError, Frames, MAX_FRAME, encode};
 pub use payload::Payload;
 pub use report::{
-    Claim, Explanation, Finding, Holder, LockReport, MemberReport, Standing, Status, ViewReport,
-    Waiter,
+    AgentState, ClaimKind, Explanation, Finding, Holder, LockReport, MemberReport, Status,
+    ViewReport, Waiter,
 };
 
 use crate::clock::Moment;
 
-/// The version of this protocol. Another one is refused with words.
+/// The version of this protocol. Clients of another version are refused with the reason.
 pub const VERSION: u32 = 1;
 
 /// The longest name of a lock, an election or a group, in bytes.
 pub const MAX_NAME: usize = 255;
 
-/// What a client sends: a number for the answer, and what it wants.
+/// A frame of a client: a request and a number for its answer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Call {
     /// The answer has the same number.
     pub id: u64,
-    /// What is wanted.
+    /// The request.
     #[serde(flatten)]
     pub request: Request,
 }
 
-/// What a client wants.
+/// A request of a client.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 pub enum Request {
-    /// The first words: who speaks, and in which version.
+    /// The first request: version, label and time to live of the session.
     Hello {
         /// [`VERSION`].
         protocol: u32,
-        /// What status shows of this client.
+        /// The text that `status` shows for this client.
         label: String,
         /// How long the session lives without a [`Request::KeepAlive`], in ms.
         ttl: u64,
-        /// The token under which this client itself runs, if it does: `lock a -- lock b`. Whoever waits
-        /// for `a` then waits for what this one waits for, and `why` sees it.
+        /// The token of the lock under which this client runs, if any, as in `lock a -- lock b`. So `why` and
+        /// `doctor` find deadlocks between nested commands.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         within: Option<String>,
     },
-    /// Ask for a lock, a slot of a semaphore, or leadership. Answered when it is granted or refused.
-    /// The number of the call names the claim from then on.
+    /// Request a lock, a slot of a semaphore, or leadership. Answered when it is granted or refused. From
+    /// then on, the number of the call identifies the claim.
     Acquire {
         /// The name.
         name: String,
-        /// What of it.
-        claim: Claim,
-        /// How long to wait, in ms: 0 does not wait, nothing waits for ever.
+        /// Exclusive, shared, a slot or leadership.
+        claim: ClaimKind,
+        /// How long to wait, in ms: 0 fails at once if it is not free, null waits for ever.
         wait: Option<u64>,
     },
-    /// Give back what was granted to, or take back what was asked with, call `claim`.
+    /// Release the grant of call `claim`, or cancel its request.
     Release {
-        /// The number of the call that asked.
+        /// The number of the `acquire` call.
         claim: u64,
     },
-    /// "I live", said at a moment of the client's. The session lives until `at` + ttl.
+    /// Keep the session alive until `at` + ttl.
     KeepAlive {
-        /// When it was said.
+        /// When the client sent it.
         at: Moment,
     },
-    /// All about the group, and the locks whose names start with a prefix.
+    /// Report the group, and the locks and elections whose names start with a prefix.
     Status {
-        /// Only names that start so.
+        /// Report only names that start with this.
         prefix: String,
-        /// At most so many names.
+        /// Report at most this many names.
         limit: usize,
     },
-    /// Why is `name` not mine?
+    /// Explain why `name` is not free.
     Why {
         /// The name.
         name: String,
     },
-    /// Take it from whoever has it.
+    /// Take grants from their holders.
     Revoke {
         /// The name.
         name: String,
-        /// A lock or leadership.
+        /// Whether the name is an election, not a lock.
         election: bool,
-        /// The slots of a semaphore, not a lock.
+        /// Whether the name is a semaphore, not a lock.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         slots: bool,
-        /// Only what was granted with this token.
+        /// Take only the grant with this token.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<String>,
     },
-    /// Tell me of changes ([`Event::Changed`]) from now on.
+    /// Send changes ([`Event::Changed`]) from now on.
     Watch,
     /// Send a message to a group.
     Send {
@@ -109,20 +108,20 @@ pub enum Request {
         /// The message.
         payload: Payload,
     },
-    /// Join a group and tell me its views and messages ([`Event::Message`], [`Event::View`]).
+    /// Send the messages and views of a group ([`Event::Message`], [`Event::View`]) from now on.
     Receive {
         /// The group.
         group: String,
     },
-    /// What the flight recorder remembers.
+    /// Report the contents of the flight recorder.
     Record,
-    /// Look at yourself: is all well?
+    /// Check the agent and its group.
     Examine,
-    /// Have the metrics as Prometheus reads them.
+    /// Report the metrics in the Prometheus text format.
     Metrics,
 }
 
-/// What the agent sends.
+/// A frame of the agent.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Reply {
@@ -134,9 +133,9 @@ pub enum Reply {
         #[serde(flatten)]
         answer: Answer,
     },
-    /// Something that happened.
+    /// An event.
     Event(Event),
-    /// The answer to what had no number that could be read.
+    /// The answer to a frame without a readable number.
     Unaddressed(Answer),
 }
 
@@ -150,28 +149,28 @@ pub enum Answer {
         protocol: u32,
         /// The node's name.
         node: String,
-        /// The session's time to live, in ms; may differ from what was wished.
+        /// The session's time to live, in ms. The agent may have changed the client's.
         ttl: u64,
-        /// How often to say [`Request::KeepAlive`], in ms.
+        /// How often to send [`Request::KeepAlive`], in ms.
         keep_alive: u64,
     },
-    /// It is yours.
+    /// The request is granted.
     Granted {
-        /// The fencing token: each later one is greater.
+        /// The fencing token, greater than all earlier ones of this name.
         token: String,
-        /// Yours at least until then, as of now.
+        /// The deadline. Keep-alives extend it.
         until: Moment,
     },
-    /// It is not yours.
+    /// The request is refused.
     Refused {
-        /// Why not.
+        /// The reason.
         why: Refusal,
-        /// In words.
+        /// The reason, for people.
         message: String,
     },
-    /// Done.
+    /// The request has been performed.
     Done,
-    /// To `keep-alive`: until when each claim is safe.
+    /// To `keep-alive`: the deadline of each grant.
     Alive {
         /// Claims and their deadlines.
         until: Vec<(u64, Moment)>,
@@ -187,69 +186,69 @@ pub enum Answer {
     },
     /// To `examine`.
     Findings {
-        /// What was found.
+        /// The results of the checks.
         findings: Vec<Finding>,
     },
-    /// It could not be done.
+    /// The request failed.
     Failed {
-        /// Of which kind.
-        kind: Trouble,
-        /// In words.
+        /// The kind of failure.
+        kind: FailureKind,
+        /// The reason, for people.
         message: String,
     },
 }
 
-/// Why a claim was refused.
+/// Why a request was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// Someone else has it, and the client would not wait.
+    /// It is taken, and the client does not wait.
     Busy,
-    /// The time was over.
+    /// The client's wait timed out.
     Timeout,
-    /// The client took it back.
+    /// The client cancelled the request.
     Cancelled,
 }
 
-/// Why something could not be done.
+/// Why a request failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Trouble {
-    /// It was asked in a wrong way.
+pub enum FailureKind {
+    /// The request is invalid.
     Usage,
-    /// The peer is not allowed to.
+    /// The client may not use the agent.
     Forbidden,
-    /// The group cannot do it now.
+    /// The group cannot perform it now.
     Unavailable,
-    /// There is no such thing.
+    /// The claim or grant does not exist.
     Unknown,
 }
 
-/// Something that happened.
+/// An event that the agent reports.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// A claim that was granted is no longer yours.
+    /// The client has lost a grant: it must stop its work and release the claim.
     Lost {
-        /// The number of the call that asked.
+        /// The number of the `acquire` call.
         claim: u64,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The agent goes away in order: give back what you hold.
+    /// The agent is about to leave the group: the client must end its work and release its grants.
     Leaving,
-    /// Something changed; in words.
+    /// A change in the group.
     Changed {
-        /// What kind of thing.
+        /// The kind of change.
         kind: String,
-        /// Which.
+        /// The name it concerns.
         name: String,
-        /// In words.
+        /// A description, for people.
         what: String,
         /// When the agent learned of it, in seconds of its wall clock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<f64>,
-        /// Which node it is about, if it is about one.
+        /// The node it concerns, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         node: Option<String>,
         /// The token, if there is one.
@@ -262,12 +261,12 @@ pub enum Event {
         group: String,
         /// The sender.
         from: String,
-        /// How many messages the agent has seen of this group, this one included.
+        /// The number of messages that the agent has received in this group, this one included.
         number: u64,
         /// The message.
         payload: Payload,
     },
-    /// The agent was out of a group for a while: messages may be missing here, nobody knows how many.
+    /// The agent was out of a group for a while: an unknown number of messages may be missing here.
     Gap {
         /// The group.
         group: String,
@@ -281,27 +280,33 @@ pub enum Event {
     },
 }
 
-/// Whether `name` can name something: not empty, not too long, no control characters.
+/// Checks a name: not empty, not too long, no control characters.
 pub fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() {
-        return Err("a name is not empty".into());
+        return Err("the name is empty".into());
     }
     if name.len() > MAX_NAME {
-        return Err(format!("a name has at most {MAX_NAME} bytes, this one {}", name.len()));
+        return Err(format!("the name has {} bytes; {MAX_NAME} at most are allowed", name.len()));
     }
     if name.chars().any(char::is_control) {
-        return Err("a name has no control characters".into());
+        return Err("the name contains control characters, which are not allowed".into());
     }
     Ok(())
 }
 
-/// A text that does nothing to a terminal: each control character is shown as a question mark.
+/// A number and its noun, which gets an s unless the number is 1.
+#[must_use]
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// A text that is safe to print on a terminal: each control character becomes a question mark.
 #[must_use]
 pub fn legible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// A duration as the protocol has it.
+/// A duration in ms, as in the protocol.
 #[must_use]
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -316,14 +321,14 @@ mod tests {
     }
 
     #[test]
-    fn the_words_on_the_wire_stay_as_they_are() {
+    fn frames_keep_their_format() {
         let hello = Request::Hello { protocol: 1, label: "x".into(), ttl: 5000, within: None };
         assert_eq!(
             text(&Call { id: 1, request: hello }),
             r#"{"id":1,"op":"hello","protocol":1,"label":"x","ttl":5000}"#
         );
         let request =
-            Request::Acquire { name: "reports".into(), claim: Claim::Exclusive, wait: Some(0) };
+            Request::Acquire { name: "reports".into(), claim: ClaimKind::Exclusive, wait: Some(0) };
         assert_eq!(
             text(&Call { id: 2, request }),
             r#"{"id":2,"op":"acquire","name":"reports","claim":{"kind":"exclusive"},"wait":0}"#
@@ -344,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_and_events_are_told_apart() {
+    fn answers_and_events_are_distinguished() {
         for text in [
             r#"{"id":2,"answer":"done"}"#,
             r#"{"event":"leaving"}"#,

@@ -1,8 +1,7 @@
-//! The flight recorder: the last things that happened at an agent, as JSON lines, and the recordings
-//! of several agents as one.
+//! The flight recorder: the last events of an agent as JSON lines, and the merge of several recordings.
 //!
 //! Each line is an object with `node`, `life` and `number` (the agent's own count), `at` (seconds of the wall
-//! clock), `kind` and `what`. book/en/operate/agents.md describes it.
+//! clock), `kind` and `what`. docs/agent.md describes the format.
 
 mod gaps;
 mod incident;
@@ -18,33 +17,33 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// How many lines are remembered.
+/// How many lines the recorder keeps.
 const LINES: usize = 16_384;
 
-/// One line.
+/// A line of a recording.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Line {
-    /// Whose.
+    /// The node that recorded it.
     pub node: String,
-    /// Since when the agent runs, in ms of its wall clock: which of its lives.
+    /// The start of the agent, in ms of its wall clock. It identifies the run of the agent.
     pub life: u64,
-    /// The agent's own count in this life: never repeated, never out of order.
+    /// The agent's own count in this life, strictly increasing. Messages are counted apart.
     pub number: u64,
-    /// When, by the agent's wall clock.
+    /// The time by the agent's wall clock.
     pub at: f64,
-    /// What kind of thing.
+    /// The kind of event.
     pub kind: String,
-    /// What happened.
+    /// The details of the event.
     pub what: serde_json::Value,
 }
 
 impl Line {
-    /// Whether it is of a message: these are counted apart.
+    /// Whether it records a message. Messages are counted apart from other events.
     fn is_message(&self) -> bool {
         matches!(self.kind.as_str(), "sent" | "received")
     }
 
-    /// Who is at the other end of a message.
+    /// The node at the other end of a message.
     fn peer(&self) -> Option<String> {
         let side = self.what.get("to").or_else(|| self.what.get("from"))?;
         self.is_message().then(|| side.as_str().map(str::to_owned))?
@@ -59,7 +58,7 @@ fn parse(merged: &str) -> Result<Vec<Line>, String> {
         .collect()
 }
 
-/// A bounded memory.
+/// The recorder: keeps the last lines in memory.
 #[derive(Debug)]
 pub struct Recorder {
     node: String,
@@ -68,20 +67,20 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// An empty one.
+    /// An empty recorder.
     #[must_use]
     pub fn new(node: &str) -> Self {
         let life = u64::try_from(wall().as_millis()).unwrap_or_default();
         Self { node: node.to_owned(), life, lines: Mutex::default() }
     }
 
-    /// Which of the agent's lives this is.
+    /// The start of the agent, as in [`Line::life`].
     #[must_use]
     pub fn life(&self) -> u64 {
         self.life
     }
 
-    /// Remembers something, and forgets the oldest if there is too much.
+    /// Adds a line. If the recorder is full, the oldest line is dropped.
     pub fn note(&self, kind: &str, what: serde_json::Value) {
         let at = wall().as_secs_f64();
         let mut guard = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,12 +99,12 @@ impl Recorder {
         });
     }
 
-    /// All that is remembered, and `passed`, one line each in the order of time, at most `bytes` of the
-    /// newest.
+    /// The recording, merged with `messages` in order of time. If it is longer than `bytes`, the oldest lines are
+    /// left out.
     #[must_use]
-    pub fn text(&self, passed: Vec<Line>, bytes: usize) -> String {
+    pub fn text(&self, messages: Vec<Line>, bytes: usize) -> String {
         let guard = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<Line> = guard.1.iter().cloned().chain(passed).collect();
+        let mut all: Vec<Line> = guard.1.iter().cloned().chain(messages).collect();
         drop(guard);
         all.sort_by(|a, b| a.at.total_cmp(&b.at));
         let mut lines = Vec::new();
@@ -127,26 +126,26 @@ pub(crate) fn wall() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// What was recorded, and where it is from.
+/// A recording and its source.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// A file, or a socket.
+    /// The path of the file or the socket.
     pub source: String,
     /// The lines.
     pub text: String,
 }
 
-/// Recordings as one: ordered by time, but never against the order in which an agent counted. What is
-/// in several of them is there once.
+/// Merges recordings in order of time, but never against the order in which an agent counted. A line that occurs
+/// in several recordings occurs once in the result.
 pub fn merge(recordings: &[Recording]) -> Result<String, String> {
     let mut lives = BTreeMap::<(String, u64, bool), BTreeMap<u64, Line>>::new();
     for Recording { source, text } in recordings {
         for (i, line) in text.lines().enumerate() {
             let wrong = |error: serde_json::Error| {
                 let what = error.to_string();
-                // That it is the first line of the line says nothing.
+                // serde_json adds its own position, which is always line 1.
                 let what = what.rsplit_once(" at line ").map_or(what.as_str(), |(what, _)| what);
-                format!("{source}:{}: {what}: this is no line of a recording", i + 1)
+                format!("{source}:{}: not a line of a recording: {what}", i + 1)
             };
             let line: Line = serde_json::from_str(line).map_err(wrong)?;
             let life = lives.entry((line.node.clone(), line.life, line.is_message())).or_default();
@@ -173,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_forgets_the_oldest() {
+    fn full_recorder_drops_the_oldest_line() {
         let recorder = Recorder::new("a");
         for i in 0..LINES + 5 {
             recorder.note("test", i.into());
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_by_time_but_never_against_an_agents_own_order() {
+    fn merge_keeps_the_order_of_each_agent() {
         let line = |node: &str, number, at| {
             let (node, kind) = (node.into(), "k".into());
             let line = Line { node, life: 1, number, at, kind, what: 0.into() };

@@ -1,8 +1,8 @@
-//! The agent's socket: who may speak, and a session for each who does.
+//! The agent's socket: checks which users may connect, and runs a session for each client.
 
 mod claims;
+mod rejected;
 mod session;
-mod strangers;
 
 use std::ffi::CString;
 use std::fs;
@@ -20,25 +20,28 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use self::strangers::Strangers;
+use self::rejected::RejectedClients;
 use crate::client::default_folder;
 use crate::failure::Failure;
-use crate::seldom::Seldom;
+use crate::rate_limiter::RateLimiter;
 use crate::service::Service;
 
-/// How long nobody is let in where that fails.
-const BREATH: Duration = Duration::from_millis(50);
+/// The pause after a failed `accept`.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Who may speak to the agent, besides its own user and root.
+/// How often the log reports failures of `accept`.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Which users may use the agent, besides its own user and root.
 #[derive(Clone, Debug, Default)]
-pub struct Doorman {
+pub struct AccessPolicy {
     /// Users, by number.
     pub users: Vec<u32>,
     /// Groups, by number.
     pub groups: Vec<u32>,
 }
 
-impl Doorman {
+impl AccessPolicy {
     fn admits(&self, user: u32, group: u32) -> bool {
         user == 0
             || user == nix::unistd::geteuid().as_raw()
@@ -47,13 +50,13 @@ impl Doorman {
             || !self.groups.is_empty() && groups_of(user).any(|g| self.groups.contains(&g))
     }
 
-    /// Whether others than the agent's own user may come in.
+    /// Whether other users than the agent's own and root may use it.
     fn open(&self) -> bool {
         !(self.users.is_empty() && self.groups.is_empty())
     }
 }
 
-/// All groups of a user, besides the one a process of it runs under.
+/// All groups of a user. The group under which its process runs may differ.
 fn groups_of(user: u32) -> impl Iterator<Item = u32> {
     let user = User::from_uid(user.into()).ok().flatten();
     let groups = user.and_then(|user| {
@@ -63,20 +66,20 @@ fn groups_of(user: u32) -> impl Iterator<Item = u32> {
     groups.into_iter().flatten().map(Gid::as_raw)
 }
 
-/// A doorman that can be told something new, and then marks the doors it stands at.
+/// An access policy that can be replaced while the agent runs, and the sockets whose permissions follow it.
 #[derive(Clone, Debug, Default)]
-pub struct SharedDoorman(Arc<RwLock<(Doorman, Vec<Place>)>>);
+pub struct SharedAccessPolicy(Arc<RwLock<(AccessPolicy, Vec<SocketPlace>)>>);
 
-/// A socket, and its folder if that is for nothing else.
+/// A socket, and its folder if the folder contains nothing else.
 #[derive(Clone, Debug)]
-struct Place {
+struct SocketPlace {
     socket: PathBuf,
     folder: Option<PathBuf>,
 }
 
-impl Place {
-    /// Who is asked at the door must reach it. The credentials of each client are looked at; the modes
-    /// only say it earlier.
+impl SocketPlace {
+    /// Sets the permissions of socket and folder. They only let other users reach the socket: the agent checks
+    /// the credentials of each client.
     fn mark(&self, open: bool) -> io::Result<()> {
         let (socket, folder) = if open { (0o666, 0o711) } else { (0o600, 0o700) };
         fs::set_permissions(&self.socket, fs::Permissions::from_mode(socket))?;
@@ -86,87 +89,86 @@ impl Place {
         }
     }
 
-    /// The folder on the way to the socket that nobody but its owner may pass, if there is one.
+    /// A folder on the path to the socket that only its owner may enter, if there is one.
     fn obstacle(&self) -> Option<String> {
         let way = fs::canonicalize(&self.socket).unwrap_or_else(|_| self.socket.clone());
         let shut =
             |folder: &&Path| fs::metadata(folder).is_ok_and(|facts| facts.mode() & 0o011 == 0);
         let folder = way.ancestors().skip(1).find(shut)?.display();
         Some(format!(
-            "{folder}: nobody but its owner can pass, so that those of allow-users and allow-groups do \
-             not reach the socket; chmod 711 {folder}"
+            "{folder}: only its owner can enter, so the users of allow-users and allow-groups cannot reach \
+             the socket: chmod 711 {folder}"
         ))
     }
 }
 
-impl SharedDoorman {
-    /// One who knows what `doorman` knows.
+impl SharedAccessPolicy {
+    /// Shares `policy`.
     #[must_use]
-    pub fn new(doorman: Doorman) -> Self {
-        Self(Arc::new(RwLock::new((doorman, Vec::new()))))
+    pub fn new(policy: AccessPolicy) -> Self {
+        Self(Arc::new(RwLock::new((policy, Vec::new()))))
     }
 
-    /// Those who come from now on are judged by this. An error says that the socket's mode is not what
-    /// it should be.
-    pub fn replace(&self, doorman: Doorman) -> io::Result<()> {
+    /// Replaces the policy for new clients. An error means that the permissions of a socket could not be set.
+    pub fn replace(&self, policy: AccessPolicy) -> io::Result<()> {
         let mut shared = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        shared.0 = doorman;
+        shared.0 = policy;
         let open = shared.0.open();
         shared.1.iter().try_for_each(|place| place.mark(open))
     }
 
-    /// Stands at a door, too.
-    fn stand_at(&self, place: Place) -> io::Result<()> {
+    /// Applies the policy to another socket, too.
+    fn add_socket(&self, place: SocketPlace) -> io::Result<()> {
         let mut shared = self.0.write().unwrap_or_else(PoisonError::into_inner);
         place.mark(shared.0.open())?;
         shared.1.push(place);
         Ok(())
     }
 
-    /// Why those who are let in cannot come to the door, if so.
+    /// Why allowed users cannot reach a socket, if so.
     #[must_use]
     pub fn obstacle(&self) -> Option<String> {
         let shared = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        shared.1.iter().filter(|_| shared.0.open()).find_map(Place::obstacle)
+        shared.1.iter().filter(|_| shared.0.open()).find_map(SocketPlace::obstacle)
     }
 
-    fn ask<T>(&self, question: impl FnOnce(&Doorman) -> T) -> T {
+    fn ask<T>(&self, question: impl FnOnce(&AccessPolicy) -> T) -> T {
         question(&self.0.read().unwrap_or_else(PoisonError::into_inner).0)
     }
 }
 
-/// What all sessions count together.
+/// Counters over all sessions.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Sessions now.
+    /// Open sessions.
     pub sessions: AtomicUsize,
-    /// Sessions ever.
+    /// Sessions opened since the start.
     pub opened: AtomicU64,
-    /// Sessions that gave no sign of life in time.
+    /// Sessions that expired without a keep-alive.
     pub expired: AtomicU64,
-    /// Claims that were granted.
+    /// Requests that were granted.
     pub granted: AtomicU64,
-    /// Claims that were refused.
+    /// Requests that were refused.
     pub refused: AtomicU64,
-    /// Claims that were lost while held.
+    /// Grants that were lost.
     pub lost: AtomicU64,
-    /// Strangers that were sent away.
-    pub turned_away: AtomicU64,
+    /// RejectedClients that were sent away.
+    pub rejected: AtomicU64,
 }
 
-/// Looks whether someone listens at `path`, without waiting.
-fn call(path: &Path) -> io::Result<()> {
+/// Tests whether a process listens at `path`, without waiting.
+fn probe(path: &Path) -> io::Result<()> {
     let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     socket.connect(&socket2::SockAddr::unix(path)?)
 }
 
-/// Has `folder` to ourselves, among agents that start: nothing where others have it for more than a second.
-fn turn(folder: &Path) -> Option<Flock<fs::File>> {
+/// Locks `folder` against other agents that start; `None` if another agent has it for more than a second.
+fn lock_folder(folder: &Path) -> Option<Flock<fs::File>> {
     let mut file = fs::File::open(folder).ok()?;
     for _ in 0..100 {
         file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(turn) => return Some(turn),
+            Ok(lock) => return Some(lock),
             Err((file, Errno::EWOULDBLOCK)) => file,
             Err(_) => return None,
         };
@@ -177,73 +179,77 @@ fn turn(folder: &Path) -> Option<Flock<fs::File>> {
 
 /// The agent's socket, bound.
 #[derive(Debug)]
-pub struct Door {
+pub struct ClientListener {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and number of the file, as long as it is there.
+    /// Device and inode of the socket, until it is removed.
     file: Option<(u64, u64)>,
-    doorman: SharedDoorman,
+    policy: SharedAccessPolicy,
     counts: Arc<Counts>,
 }
 
-impl Door {
-    /// Binds the socket at `path`. Its folder is made for the agent's user alone, unless it is there.
-    pub fn bind(path: &Path, doorman: SharedDoorman, counts: Arc<Counts>) -> Result<Self, Failure> {
+impl ClientListener {
+    /// Binds the socket at `path`. A missing folder is created.
+    pub fn bind(
+        path: &Path,
+        policy: SharedAccessPolicy,
+        counts: Arc<Counts>,
+    ) -> Result<Self, Failure> {
         let fail = || Failure::system(format!("cannot listen at {}", path.display()));
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let missing = folder.filter(|folder| !folder.exists());
         if let Some(folder) = missing {
-            let mode = if doorman.ask(Doorman::open) { 0o711 } else { 0o700 };
+            let mode = if policy.ask(AccessPolicy::open) { 0o711 } else { 0o700 };
             fs::DirBuilder::new().recursive(true).mode(mode).create(folder).map_err(fail())?;
         }
         if let Some(folder) = folder {
             trusted(folder)?;
         }
-        // Of two that start at once the second sees the socket of the first.
-        let _turn = turn(folder.unwrap_or(Path::new(".")));
+        // If two agents start at once, both could find a stale socket, and the second would remove the new
+        // socket of the first. So one at a time looks and binds.
+        let _lock = lock_folder(folder.unwrap_or(Path::new(".")));
         match fs::symlink_metadata(path) {
             Ok(old) if old.file_type().is_socket() => {
-                // Left over from an agent that was killed, or is someone there?
-                let who = match call(path) {
+                // The socket may be stale, from an agent that was killed.
+                let who = match probe(path) {
                     Ok(()) => "agent listens",
-                    // It has not taken those who called before: frozen, perhaps, but there.
+                    // Its queue of connections is full: the agent may be stopped, but it exists.
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => "agent listens",
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => "",
-                    Err(_) => "program has a socket",
+                    Err(_) => "program has a socket of another type",
                 };
                 if !who.is_empty() {
                     let what = format!("another {who} at {}", path.display());
-                    return Err(Failure::in_use(what, "--socket PATH names another place"));
+                    return Err(Failure::in_use(what, "choose another path with --socket PATH"));
                 }
                 fs::remove_file(path).map_err(fail())?;
             }
             Ok(_) => {
                 return Err(Failure::Config(format!(
-                    "{} is there and no socket: it is left alone",
+                    "{} exists and is not a socket: choose another path with --socket PATH",
                     path.display()
                 )));
             }
             Err(_) => {}
         }
-        // Another one may have come in between.
+        // Where the folder could not be locked, another agent may have bound the path meanwhile.
         let what = format!("cannot listen at {}", path.display());
-        let taken = Failure::bind(what, "--socket PATH names another place");
+        let taken = Failure::bind(what, "choose another path with --socket PATH");
         let listener = UnixListener::bind(path).map_err(taken)?;
         let facts = fs::symlink_metadata(path).map_err(fail())?;
         let file = Some((facts.dev(), facts.ino()));
-        // One that we made, now or in an earlier life, or that is ours by custom, is for nothing else.
+        // The permissions of the folder are ours to change if an agent created it, now or before.
         let own = |folder: &&Path| {
             missing == Some(*folder) || **folder == default_folder() || is_private(folder)
         };
         let folder = folder.filter(own).map(Path::to_owned);
-        let door = Self { listener, path: path.to_owned(), file, doorman, counts };
-        let place = Place { socket: path.to_owned(), folder };
-        door.doorman.stand_at(place).map_err(fail())?;
+        let door = Self { listener, path: path.to_owned(), file, policy, counts };
+        let place = SocketPlace { socket: path.to_owned(), folder };
+        door.policy.add_socket(place).map_err(fail())?;
         Ok(door)
     }
 
-    /// Removes the socket, unless another one has put its own there. As long as we listen, no other
-    /// file has the number of ours.
+    /// Removes the socket, unless another program has replaced it. While we listen, our inode is not reused.
     fn remove(&mut self) {
         let found = fs::symlink_metadata(&self.path).map(|facts| (facts.dev(), facts.ino()));
         if self.file.take().is_some_and(|ours| found.is_ok_and(|found| found == ours)) {
@@ -251,29 +257,30 @@ impl Door {
         }
     }
 
-    /// Serves clients until `closing` says so, and then until their claims are given back.
+    /// Serves clients until `closing` is true, and then until their grants are released.
     pub async fn serve(mut self, service: Arc<dyn Service>, mut closing: watch::Receiver<bool>) {
         let mut sessions = JoinSet::new();
-        let (mut strangers, mut failures) = (Strangers::default(), Seldom::default());
+        let mut rejected = RejectedClients::default();
+        let mut failures = RateLimiter::new(LOG_INTERVAL, 1);
         let over = closing.clone();
         loop {
             tokio::select! {
                 () = closed(&mut closing) => break,
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) => match self.known(&stream) {
+                    Ok((stream, _)) => match self.admit(&stream) {
                         Ok(()) => {
-                            let session = session::Session::new(
+                            let session = session::ClientSession::new(
                                 Arc::clone(&service), Arc::clone(&self.counts), over.clone());
                             sessions.spawn(session.run(stream));
                         }
-                        Err(user) => strangers.turn_away(stream, user),
+                        Err(user) => rejected.reject(stream, user),
                     },
                     Err(error) => {
-                        if let Some(times) = failures.count(1, Instant::now()) {
-                            tracing::warn!(%error, times, "cannot accept a client");
+                        if let Some(times) = failures.count((), 1, Instant::now()) {
+                            tracing::warn!(%error, times, "cannot accept a client; retrying");
                         }
-                        // Out of descriptors: some will be closed.
-                        tokio::time::sleep(BREATH).await;
+                        // Usually all file descriptors are in use, and some will be closed soon.
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 },
                 Some(_) = sessions.join_next() => {}
@@ -283,42 +290,42 @@ impl Door {
         while sessions.join_next().await.is_some() {}
     }
 
-    /// Whether the one at the other end may come in; if not, which user it is, as far as that is known.
-    fn known(&self, stream: &UnixStream) -> Result<(), Option<u32>> {
+    /// Checks whether the client may use the agent. The error is its user, if known.
+    fn admit(&self, stream: &UnixStream) -> Result<(), Option<u32>> {
         let peer = stream.peer_cred().ok();
         let admitted = peer
-            .is_some_and(|peer| self.doorman.ask(|doorman| doorman.admits(peer.uid(), peer.gid())));
+            .is_some_and(|peer| self.policy.ask(|policy| policy.admits(peer.uid(), peer.gid())));
         if admitted {
             return Ok(());
         }
-        self.counts.turned_away.fetch_add(1, Ordering::Relaxed);
+        self.counts.rejected.fetch_add(1, Ordering::Relaxed);
         Err(peer.map(|peer| peer.uid()))
     }
 }
 
-/// A start that fails leaves nothing behind.
-impl Drop for Door {
+/// Removes the socket, also after a failed start.
+impl Drop for ClientListener {
     fn drop(&mut self) {
         self.remove();
     }
 }
 
-/// Waits until it is time to close; also if nobody can say so any more.
+/// Waits until the agent closes, or the sender of `closing` is dropped.
 async fn closed(closing: &mut watch::Receiver<bool>) {
     let _ = closing.wait_for(|closing| *closing).await;
 }
 
-/// Whether a folder is ours, and for nobody else: as we make them.
+/// Whether the agent's user owns a folder and only this user may enter it.
 fn is_private(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|facts| {
         facts.uid() == nix::unistd::geteuid().as_raw() && facts.mode() & 0o777 == 0o700
     })
 }
 
-/// A folder in which a stranger could put another socket in place of ours is not for us.
+/// Refuses a folder in which another user could replace the agent's socket.
 fn trusted(folder: &Path) -> Result<(), Failure> {
     let fail = |why: io::Error| Failure::System {
-        what: format!("cannot look at {}", folder.display()),
+        what: format!("cannot read the permissions of {}", folder.display()),
         why,
     };
     let facts = fs::metadata(folder).map_err(fail)?;
@@ -328,8 +335,9 @@ fn trusted(folder: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Config(format!(
-        "{place}: others may write there; the agent's socket needs a folder of its own (chmod 700)\n  \
-         one inside it is made for it: --socket {place}/agent/agent.sock",
+        "{place}: other users may write there and could replace the agent's socket\n  \
+         remove their permission (chmod 700 {place}), or choose a folder of its own, created if missing: \
+         --socket {place}/agent/agent.sock",
         place = folder.display()
     )))
 }

@@ -1,5 +1,4 @@
-//! What the agent's clients are served with: a small door between the socket and the group, so that
-//! either side can be tested without the other.
+//! The interface between the agent's socket and its group, so that each side is tested without the other.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,29 +8,31 @@ use konklave::Token;
 use tokio::sync::mpsc;
 
 use crate::clock::Moment;
-use crate::protocol::{Claim, Event, Explanation, Finding, Payload, Refusal, Status, Trouble};
+use crate::protocol::{
+    ClaimKind, Event, Explanation, FailureKind, Finding, Payload, Refusal, Status,
+};
 
-/// A value to come.
-pub type Promise<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// A boxed future.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What is asked for.
+/// A client's request for a lock, a slot or leadership.
 #[derive(Clone, Debug)]
-pub struct Wish {
-    /// The name.
+pub struct AcquireRequest {
+    /// The name of the lock, the semaphore or the election.
     pub name: String,
-    /// What of it.
-    pub claim: Claim,
-    /// How long to wait; zero does not, nothing waits for ever.
+    /// Whether it is exclusive, shared, a slot or leadership.
+    pub claim: ClaimKind,
+    /// How long to wait. Zero fails at once if it is not free; `None` waits for ever.
     pub wait: Option<Duration>,
-    /// What status shows.
+    /// The text that `status` shows for the client.
     pub label: String,
-    /// The session that asks: no two have the same number.
+    /// The unique number of the client's session.
     pub session: u64,
-    /// The token under which its client runs, if it does.
+    /// The token of the lock under which the client runs, if any.
     pub within: Option<String>,
 }
 
-/// What is taken away.
+/// The kind of grant to revoke.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// A lock.
@@ -42,77 +43,80 @@ pub enum Target {
     Election,
 }
 
-/// Why a wish is not granted.
+/// Why a request is not granted.
 #[derive(Debug)]
 pub enum Denied {
-    /// Someone else has it.
+    /// It is taken, or the wait timed out.
     Refused(Refusal, String),
-    /// It could not be done.
-    Failed(Trouble, String),
+    /// The request is invalid, or the group cannot decide.
+    Failed(FailureKind, String),
 }
 
-/// Why something was not done.
-pub type Problem = (Trouble, String);
+/// Why a request failed: the kind, and a message for people.
+pub type Problem = (FailureKind, String);
 
-/// What an agent does for its clients.
+/// The requests that an agent serves.
 pub trait Service: Send + Sync + 'static {
     /// The node's name.
     fn node(&self) -> String;
 
-    /// Obtains what is wished; dropped before it is done, the wish is taken back.
-    fn acquire(&self, wish: Wish) -> Promise<'_, Result<Box<dyn Hold>, Denied>>;
+    /// Obtains a lock, a slot or leadership. Dropping the future cancels the request.
+    fn acquire(&self, wish: AcquireRequest) -> BoxFuture<'_, Result<Box<dyn HeldClaim>, Denied>>;
 
-    /// A session is over: nothing more is asked with this number.
+    /// Ends a session. No later request has its number.
     fn over(&self, session: u64);
 
-    /// All about the group.
-    fn status(&self, prefix: &str, limit: usize) -> Promise<'_, Result<Status, Problem>>;
+    /// The group, and the locks and elections whose names start with `prefix`.
+    fn status(&self, prefix: &str, limit: usize) -> BoxFuture<'_, Result<Status, Problem>>;
 
     /// Why a name is not free.
-    fn why(&self, name: &str) -> Promise<'_, Result<Explanation, Problem>>;
+    fn why(&self, name: &str) -> BoxFuture<'_, Result<Explanation, Problem>>;
 
-    /// Takes a name from whoever has it; with a token, only that grant.
+    /// Takes all grants of a name from their holders, or only the grant with `token`.
     fn revoke(
         &self,
         name: &str,
         target: Target,
         token: Option<Token>,
-    ) -> Promise<'_, Result<(), Problem>>;
+    ) -> BoxFuture<'_, Result<(), Problem>>;
 
-    /// Tells of changes until the receiver is gone.
-    fn watch(&self, events: mpsc::Sender<Event>) -> Promise<'_, Result<(), Problem>>;
+    /// Sends each change to `events` until the receiver is dropped.
+    fn watch(&self, events: mpsc::Sender<Event>) -> BoxFuture<'_, Result<(), Problem>>;
 
-    /// Sends a message to a group, and is done when it has its place in the order.
-    fn send(&self, group: &str, payload: Payload) -> Promise<'_, Result<(), Problem>>;
+    /// Sends a message to a group. Completes when the position of the message in the order is fixed.
+    fn send(&self, group: &str, payload: Payload) -> BoxFuture<'_, Result<(), Problem>>;
 
-    /// Tells what a group says until the receiver is gone.
-    fn receive(&self, group: &str, events: mpsc::Sender<Event>)
-    -> Promise<'_, Result<(), Problem>>;
+    /// Sends the messages and views of a group to `events` until the receiver is dropped.
+    fn receive(
+        &self,
+        group: &str,
+        events: mpsc::Sender<Event>,
+    ) -> BoxFuture<'_, Result<(), Problem>>;
 
-    /// What the flight recorder remembers.
-    fn record(&self) -> Promise<'_, Result<String, Problem>>;
+    /// The contents of the flight recorder.
+    fn record(&self) -> BoxFuture<'_, Result<String, Problem>>;
 
-    /// Looks at itself.
-    fn examine(&self) -> Promise<'_, Vec<Finding>>;
+    /// Checks the agent and its group.
+    fn examine(&self) -> BoxFuture<'_, Vec<Finding>>;
 
-    /// The metrics, as Prometheus reads them.
+    /// The metrics in the Prometheus text format.
     fn metrics(&self) -> String;
 }
 
-/// Something that was granted. Dropped, it is given back in the background.
-pub trait Hold: Send {
+/// A granted lock, slot or leadership. Dropping it releases it in the background.
+pub trait HeldClaim: Send {
     /// The fencing token.
     fn token(&self) -> String;
 
-    /// Until when it is safe, as far as is known now.
+    /// The deadline until which it is safe, as of now. Renewals move it.
     fn until(&self) -> Moment;
 
-    /// Waits until it is lost, and says why.
-    fn lost(&mut self) -> Promise<'_, String>;
+    /// Waits until it is lost, and returns the reason.
+    fn lost(&mut self) -> BoxFuture<'_, String>;
 
-    /// Its client has shown no sign of life for too long: it is lost, and given back.
-    fn forfeit(self: Box<Self>, why: String) -> Promise<'static, ()>;
+    /// Releases it as lost, because its client sent no keep-alive in time.
+    fn forfeit(self: Box<Self>, why: String) -> BoxFuture<'static, ()>;
 
-    /// Gives it back.
-    fn release(self: Box<Self>) -> Promise<'static, Result<(), Problem>>;
+    /// Releases it.
+    fn release(self: Box<Self>) -> BoxFuture<'static, Result<(), Problem>>;
 }

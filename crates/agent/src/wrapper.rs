@@ -1,14 +1,14 @@
-//! `lock` and `elect`: a command that runs while a lock, or leadership, is ours.
+//! `lock` and `elect`: run a command while holding a lock or leadership.
 //!
-//! Four processes: the *wrapper* (this), which speaks with the agent; the *watchdog*, which stops the
-//! command in time when the wrapper cannot; the *keeper*, which adopts all descendants of the command;
-//! and, as its child, the *gate*, which becomes the command when the lock is there. Whichever of them is
-//! killed or stopped, the command and all its descendants are gone before the deadline.
+//! There are four processes. The *wrapper* (this one) talks to the agent. The *watchdog* stops the command in
+//! time when the wrapper cannot. The *keeper* adopts all descendants of the command. The *gate*, a child of the
+//! keeper, becomes the command when the lock is granted. If one of them is killed or stopped, the command and
+//! all its descendants are dead before the deadline.
 
 pub(crate) mod gate;
-mod group;
 pub(crate) mod keeper;
 mod plan;
+mod process_group;
 mod running;
 mod signals;
 mod terminal;
@@ -33,17 +33,18 @@ use self::watchdog::Watchdog;
 use crate::client::{Client, accept, unexpected};
 use crate::clock::Moment;
 use crate::failure::{Failure, LOST};
-use crate::protocol::{Answer, Claim, Event, Refusal, Reply, Request, millis};
+use crate::protocol::{Answer, ClaimKind, Event, Refusal, Reply, Request, millis};
+use crate::rate_limiter::RateLimiter;
 
-/// How long to wait for an agent that is gone, before the next try.
+/// The pause before `elect --again` connects again to an agent that is gone.
 const RETRY: Duration = Duration::from_secs(1);
-/// How often who waits for an agent says why.
-const AGAIN: Duration = Duration::from_secs(60);
-/// How long the agent may take to greet us, beyond the time that we wait anyway.
+/// How often `elect --again` prints the same reason for waiting.
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
+/// How long the agent may take to answer `hello`, beyond `--timeout`.
 const GREETING: Duration = Duration::from_secs(1);
-/// How long the agent may take to say that the group has not answered, beyond that time.
+/// How long the agent may take to refuse a request that timed out, beyond `--timeout`.
 const ANSWER: Duration = Duration::from_secs(4);
-/// The signals that end the waiting: those that would end us if nobody listened.
+/// The signals that end the wait: they would end the process if they were not handled.
 const ENDING: [Signal; 7] = [
     Signal::SIGTERM,
     Signal::SIGINT,
@@ -54,41 +55,42 @@ const ENDING: [Signal; 7] = [
     Signal::SIGALRM,
 ];
 
-/// What is to be done.
+/// A command to run under a lock or as a leader.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The name of the lock or the election.
     pub name: String,
-    /// What of it.
-    pub claim: Claim,
-    /// How long to wait; nothing is for ever.
+    /// Exclusive, shared, a slot or leadership.
+    pub claim: ClaimKind,
+    /// How long to wait; `None` waits for ever.
     pub wait: Option<Duration>,
-    /// The exit code if it is not obtained.
+    /// The exit code if the lock is not obtained.
     pub conflict: u8,
-    /// The command; if empty, what was obtained is printed and held until a signal.
+    /// The command. If it is empty, the token is printed and the lock held until a signal.
     pub command: Vec<OsString>,
-    /// What status shows of it, if not the program's name.
+    /// The text that `status` shows, if not the program's name.
     pub label: Option<String>,
-    /// How long the session lives without a sign of life.
+    /// How long the session lives without a keep-alive.
     pub ttl: Duration,
-    /// How long the command has to end by itself.
+    /// The time between SIGTERM and SIGKILL for the command.
     pub grace: Duration,
-    /// Whether to claim again when it was lost.
+    /// Whether to request it again when it is lost.
     pub again: bool,
-    /// Whether to say what happens.
+    /// Whether to report each step on stderr.
     pub verbose: bool,
-    /// Where the agent is.
+    /// The socket of the agent.
     pub socket: PathBuf,
 }
 
 impl Job {
-    fn says(&self, what: impl FnOnce() -> String) {
+    /// Prints a step on stderr, if `--verbose` is set.
+    fn report(&self, what: impl FnOnce() -> String) {
         if self.verbose {
             eprintln!("konklave: {}", what());
         }
     }
 
-    /// What the whole group sees of us. Not the arguments: they may be nobody's business.
+    /// The label that the whole group sees. It has no arguments of the command, which may be secret.
     fn label(&self) -> String {
         let program = self.command.first().map(|word| Path::new(word).file_name().unwrap_or(word));
         let program = program.map_or_else(|| "nothing".into(), OsStr::to_string_lossy);
@@ -97,10 +99,10 @@ impl Job {
     }
 }
 
-/// If this process is one of the helpers that `lock` starts, does its work, and gives its exit code.
+/// If this process is a watchdog, keeper or gate, does its work and returns its exit code.
 ///
-/// To be called first in `main`: each lock starts three of them, and to build and parse the whole command
-/// line would take longer than their own work does.
+/// Call it first in `main`: each lock starts three such processes, and parsing the whole command line would
+/// take longer than their own work.
 #[must_use]
 pub fn helper() -> Option<u8> {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -115,8 +117,8 @@ pub fn helper() -> Option<u8> {
         (watchdog::COMMAND, &[group, wrapper]) => {
             Some(reported(watchdog::main(Some((group, wrapper)))))
         }
-        (keeper::COMMAND, &[word, news, watchdog]) => {
-            Some(keeper::main(word, news, watchdog, command))
+        (keeper::COMMAND, &[start, reports, watchdog]) => {
+            Some(keeper::main(start, reports, watchdog, command))
         }
         (gate::COMMAND, &[pipe, keeper]) => Some(gate::main(pipe, keeper, command)),
         _ => None,
@@ -127,30 +129,30 @@ fn reported(result: Result<u8, Failure>) -> u8 {
     result.unwrap_or_else(|failure| failure.report())
 }
 
-/// Runs the command under the lock; gives the exit code.
+/// Runs the command under the lock, and returns the exit code.
 pub fn run(job: &Job) -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(Failure::system("cannot start"))?;
-    // If the keeper is killed, what it kept is below us, and not below init. Best effort: without it
-    // the process group is what is left to look at.
+        .map_err(Failure::system("cannot start the runtime"))?;
+    // If the keeper is killed, the wrapper adopts the keeper's descendants instead of init. If this call fails,
+    // only the process group of the command can be found.
     #[cfg(target_os = "linux")]
     let _ = nix::sys::prctl::set_child_subreaper(true);
     runtime.block_on(async {
         let mut signals = Signals::listen()?;
-        let (mut complaint, mut warned) = (Complaint::default(), false);
+        let (mut reports, mut warned) = (RateLimiter::new(REPORT_INTERVAL, 1), false);
         loop {
             match attempt(job, &mut signals, &mut warned).await {
                 Ok(Ended::Lost) if job.again => {
-                    job.says(|| format!("claiming {} again", job.name));
+                    job.report(|| format!("requesting {} again", job.name));
                 }
                 Ok(Ended::Lost) => return Ok(LOST),
-                // Also 76, if that is the command's own.
+                // This may be 76, too: then it is the command's own exit code.
                 Ok(Ended::Code(code)) => return Ok(code),
-                // The agent may come back.
+                // The agent may be started again.
                 Err(Failure::Unavailable(why)) if job.again => {
-                    if complaint.is_due(&why, Instant::now()) {
+                    if reports.count(why.clone(), 1, Instant::now().into_std()).is_some() {
                         eprintln!("konklave: {why}");
                     }
                     if let Some(code) = pause(&mut signals).await {
@@ -163,38 +165,23 @@ pub fn run(job: &Job) -> Result<u8, Failure> {
     })
 }
 
-/// What was said last of an agent that is not there: the same is said again after a while only.
-#[derive(Default)]
-struct Complaint(Option<(String, Instant)>);
-
-impl Complaint {
-    fn is_due(&mut self, why: &str, now: Instant) -> bool {
-        let said = |(what, when): &(String, Instant)| what == why && now - *when < AGAIN;
-        if self.0.as_ref().is_some_and(said) {
-            return false;
-        }
-        self.0 = Some((why.to_owned(), now));
-        true
-    }
-}
-
 /// How an attempt ended.
 enum Ended {
     /// With an exit code.
     Code(u8),
-    /// What was obtained was lost.
+    /// The lock or leadership was lost.
     Lost,
 }
 
-/// What a signal means to one who waits: the exit code, if it ends the wait.
-fn heed(signal: Signal) -> Option<u8> {
+/// Handles a signal while the wrapper waits. Returns the exit code if the signal ends the wait.
+fn on_signal_while_waiting(signal: Signal) -> Option<u8> {
     if signal == Signal::SIGTSTP {
         let _ = raise(Signal::SIGSTOP);
     }
     ENDING.contains(&signal).then_some(128 + signal as u8)
 }
 
-/// Waits a little; the exit code if a signal says that nobody wants to wait.
+/// Waits before the next try. Returns the exit code if a signal ends the wait.
 async fn pause(signals: &mut Signals) -> Option<u8> {
     let end = tokio::time::sleep(RETRY);
     tokio::pin!(end);
@@ -202,7 +189,7 @@ async fn pause(signals: &mut Signals) -> Option<u8> {
         tokio::select! {
             () = &mut end => return None,
             signal = signals.next() => {
-                if let Some(code) = heed(signal) {
+                if let Some(code) = on_signal_while_waiting(signal) {
                     return Some(code);
                 }
             }
@@ -210,10 +197,10 @@ async fn pause(signals: &mut Signals) -> Option<u8> {
     }
 }
 
-/// Connects to the agent; the exit code if a signal came first. An agent that hangs keeps us no longer
-/// than the lock may.
+/// Connects to the agent. Returns the exit code instead if a signal ends the wait. If the agent hangs, the
+/// wait ends with `--timeout`.
 async fn connect(job: &Job, signals: &mut Signals) -> Result<Result<Client, u8>, Failure> {
-    // Under another lock already: whoever waits for that one waits for us.
+    // If this wrapper runs under another lock, waiters for that lock wait for this one, too.
     let within = std::env::var("KONKLAVE_TOKEN").ok();
     let label = job.label();
     let connected = Client::connect_within(&job.socket, &label, job.ttl, within);
@@ -224,7 +211,7 @@ async fn connect(job: &Job, signals: &mut Signals) -> Result<Result<Client, u8>,
             connected = &mut connected => return connected.map(Ok),
             () = &mut late => return Err(silent()),
             signal = signals.next() => {
-                if let Some(code) = heed(signal) {
+                if let Some(code) = on_signal_while_waiting(signal) {
                     return Ok(Err(code));
                 }
             }
@@ -232,7 +219,7 @@ async fn connect(job: &Job, signals: &mut Signals) -> Result<Result<Client, u8>,
     }
 }
 
-/// Returns after a time, if there is one.
+/// Returns after `time`; never, if there is none.
 async fn late(time: Option<Duration>) {
     match time {
         Some(time) => tokio::time::sleep(time).await,
@@ -241,16 +228,19 @@ async fn late(time: Option<Duration>) {
 }
 
 fn silent() -> Failure {
-    Failure::Unavailable("the agent does not answer: does it hang?".into())
+    Failure::Unavailable(
+        "the agent does not answer: it may hang or be stopped; try `konklave doctor`".into(),
+    )
 }
 
-/// What waiting ended with.
+/// How the wait for a grant ended: with a grant, or with an exit code.
 enum Obtained {
     Yes { token: String, until: Moment },
     No(u8),
 }
 
-/// An attempt; whoever has `warned` of a wish that is not granted need not do so again.
+/// Obtains the lock once and runs the command. `warned` is set when the user has been warned of a changed
+/// `--ttl`.
 async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<Ended, Failure> {
     let start = Instant::now();
     let mut client = match connect(job, signals).await? {
@@ -258,9 +248,9 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
         Err(code) => return Ok(Ended::Code(code)),
     };
     if millis(client.ttl) != millis(job.ttl) && !std::mem::replace(warned, true) {
-        let limit = if client.ttl > job.ttl { "no less" } else { "no more" };
-        let (asked, ttl) = (job.ttl, client.ttl);
-        eprintln!("konklave: --ttl {asked:?} becomes {ttl:?}: the agent takes {limit}");
+        let limit = if client.ttl > job.ttl { "minimum" } else { "maximum" };
+        let (asked, ttl) = (job.ttl.as_secs_f64(), client.ttl.as_secs_f64());
+        eprintln!("konklave: --ttl is {ttl} s instead of {asked} s, the agent's {limit}");
     }
     let session =
         |client: &Client| client.handle().map_err(Failure::system("cannot share the session"));
@@ -276,7 +266,7 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
         .send(Request::Acquire {
             name: job.name.clone(),
             claim: job.claim.clone(),
-            // What the agent took to greet us is gone.
+            // The time until the agent answered `hello` counts, too.
             wait: job.wait.map(|wait| left(wait, start.elapsed())),
         })
         .await?;
@@ -288,10 +278,10 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
             return Ok(Ended::Code(code));
         }
     };
-    job.says(|| format!("{} is ours, token {token}", job.name));
+    job.report(|| format!("obtained {}, token {token}", job.name));
     let plan = Plan::new(Moment::now(), until, job.grace);
     if watchdog.renew(plan).is_err() {
-        // Someone killed it while we waited: there was nothing to watch yet, and there is a new one.
+        // The watchdog was killed during the wait, when it had nothing to watch. Start another one.
         watchdog = Watchdog::start(session(&client)?, keeper.as_ref().map(Keeper::group))?;
         watchdog.renew(plan).map_err(Failure::system("the watchdog is gone"))?;
     }
@@ -305,7 +295,7 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
         claim,
         plan,
         lost: None,
-        farewell: None,
+        end_by: None,
         connected: true,
         command: keeper.map(Command::new),
         terminal,
@@ -313,7 +303,7 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
     running.run(signals).await
 }
 
-/// Lets the command begin, with these variables; without one, prints the token.
+/// Starts the command with these variables. Without a command, prints the token.
 fn begin(
     keeper: Option<&mut Keeper>,
     terminal: &Terminal,
@@ -332,20 +322,20 @@ fn begin(
     }
 }
 
-/// How much of `wait` is left, in ms. Only who did not want to wait does not.
+/// The rest of `wait` in ms. It is 0 only if `wait` is, because 0 means not to wait at all.
 fn left(wait: Duration, gone: Duration) -> u64 {
     if wait.is_zero() { 0 } else { millis(wait.saturating_sub(gone)).max(1) }
 }
 
-/// What a command that runs under a lock finds in its environment, besides where the agent is.
+/// The variables that describe a grant to the command.
 pub(super) const GRANT: [&str; 5] =
     ["KONKLAVE_LOCK", "KONKLAVE_ELECTION", "KONKLAVE_TOKEN", "KONKLAVE_DEADLINE", "KONKLAVE_NODE"];
 
-/// What the command finds in its environment.
+/// The variables set for the command.
 fn variables(job: &Job, node: &str, token: &str, until: Moment) -> BTreeMap<&'static str, String> {
     let name = match job.claim {
-        Claim::Leadership { .. } => "KONKLAVE_ELECTION",
-        Claim::Exclusive | Claim::Shared | Claim::Slot { .. } => "KONKLAVE_LOCK",
+        ClaimKind::Leadership { .. } => "KONKLAVE_ELECTION",
+        ClaimKind::Exclusive | ClaimKind::Shared | ClaimKind::Slot { .. } => "KONKLAVE_LOCK",
     };
     BTreeMap::from([
         (name, job.name.clone()),
@@ -356,22 +346,22 @@ fn variables(job: &Job, node: &str, token: &str, until: Moment) -> BTreeMap<&'st
     ])
 }
 
-/// Waits until the claim is granted or refused, or a signal says that nobody wants it any more.
+/// Waits until the request is granted or refused, or a signal ends the wait.
 async fn obtain(
     job: &Job,
     signals: &mut Signals,
     client: &mut Client,
     claim: u64,
 ) -> Result<Obtained, Failure> {
-    // The agent keeps the time; an agent that hangs does not keep us beyond it.
+    // The agent measures `--timeout`. This timer is for an agent that hangs.
     let late = late(job.wait.map(|wait| wait + ANSWER));
     tokio::pin!(late);
     let mut pulse = tokio::time::interval(client.keep_alive);
     loop {
         tokio::select! {
             signal = signals.next() => {
-                if let Some(code) = heed(signal) {
-                    job.says(|| format!("gave up waiting for {}: {signal}", job.name));
+                if let Some(code) = on_signal_while_waiting(signal) {
+                    job.report(|| format!("stopped waiting for {}: {signal}", job.name));
                     return Ok(Obtained::No(code));
                 }
             }
@@ -384,7 +374,7 @@ async fn obtain(
                     other => return Err(unexpected(&other)),
                 },
                 Reply::Event(Event::Leaving) => {
-                    return Err(Failure::Unavailable("the agent leaves the group".into()));
+                    return Err(Failure::Unavailable("the agent is leaving the group".into()));
                 }
                 Reply::Answer { .. } | Reply::Event(_) | Reply::Unaddressed(_) => {}
             },
@@ -396,10 +386,14 @@ async fn obtain(
 
 fn refused(job: &Job, why: Refusal, message: &str) -> u8 {
     match (why, job.wait) {
-        // Whoever said -n knows; flock is silent, too.
-        (Refusal::Busy, _) => job.says(|| format!("{} is taken: {message}", job.name)),
+        // Silent without --verbose, as flock -n is. The message names the lock.
+        (Refusal::Busy, _) => job.report(|| message.to_owned()),
         (Refusal::Timeout, Some(wait)) => {
-            eprintln!("konklave: {} was not free within {wait:?}", job.name);
+            let wait = wait.as_secs_f64();
+            eprintln!(
+                "konklave: {} was not obtained within {wait} s (--timeout); `konklave why {}` explains why",
+                job.name, job.name
+            );
         }
         _ => eprintln!("konklave: {} was not obtained: {message}", job.name),
     }
@@ -411,19 +405,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_complaint_is_made_once_a_minute() {
-        let (mut complaint, start) = (Complaint::default(), Instant::now());
-        let mut due = |why, after| complaint.is_due(why, start + Duration::from_secs(after));
-        assert!(due("no agent", 0));
-        assert!(!due("no agent", 1) && !due("no agent", 59));
-        assert!(due("no agent", 60));
-        assert!(due("another reason", 61));
-        assert!(!due("another reason", 62));
-    }
-
-    #[test]
-    fn all_that_a_grant_tells_is_taken_away_from_the_next_one() {
-        let claims = [Claim::Exclusive, Claim::Leadership { priority: 0 }];
+    fn variables_of_an_outer_grant_are_removed() {
+        let claims = [ClaimKind::Exclusive, ClaimKind::Leadership { priority: 0 }];
         for claim in claims {
             let job = Job {
                 name: "a".into(),

@@ -1,4 +1,4 @@
-//! `doctor`: is everything as it should be, and if not, what to do?
+//! `doctor`: checks this machine, the agent and its group.
 
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -14,11 +14,11 @@ use crate::clock::Moment;
 use crate::failure::Failure;
 use crate::protocol::{Answer, Finding, Request, legible};
 
-/// All that was looked at.
+/// The results of all checks.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
-    /// Whether all is well.
+    /// Whether all checks pass.
     well: bool,
     checks: Vec<Finding>,
 }
@@ -60,21 +60,26 @@ fn socket(path: &Path) -> Finding {
         Ok(facts) if facts.file_type().is_socket() => {
             (true, format!("{} (mode {:o})", path.display(), facts.mode() & 0o777))
         }
-        Ok(_) => (false, format!("{} is no socket", path.display())),
-        Err(why) => (false, format!("{}: {why}", path.display())),
+        Ok(_) => (
+            false,
+            format!("{} is not a socket: does --socket name the right file?", path.display()),
+        ),
+        Err(why) => (false, format!("{}: {why}; is an agent running?", path.display())),
     };
     Finding { what: "socket".into(), well, detail }
 }
 
 fn clock() -> Finding {
     let reading = Moment::now();
-    let detail = format!("counts sleep, reads {:.1} s", reading.0 as f64 / 1e9);
+    let detail =
+        format!("{:.1} s since the machine started, sleep included", reading.0 as f64 / 1e9);
     Finding { what: "clock".into(), well: reading.0 > 0, detail }
 }
 
-/// The watchdog looks there whether a group is gone, and the gate finds its pipe.
+/// The watchdog needs `/proc` to find the processes of a command, and the gate opens its pipe in `/dev/fd`.
 fn processes() -> Finding {
     let well = Path::new("/proc/self/stat").exists() && Path::new("/dev/fd").exists();
-    let detail = if well { "there" } else { "missing: `lock -- COMMAND` cannot work" };
+    let detail =
+        if well { "found" } else { "missing; `lock NAME -- COMMAND` needs both: mount them" };
     Finding { what: "/proc and /dev/fd".into(), well, detail: detail.into() }
 }

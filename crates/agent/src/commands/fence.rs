@@ -1,4 +1,4 @@
-//! `fence`: a file that only the latest holder of a lock can replace.
+//! `fence`: replaces a file, unless a holder with a higher token has written it.
 
 use std::io::{self, Read};
 
@@ -18,7 +18,7 @@ pub(crate) fn fence(args: &FenceArgs) -> Result<u8, Failure> {
     match written.map_err(failed)? {
         Ok(()) => Ok(0),
         Err(stale) => {
-            eprintln!("konklave: {} is left as it is: {stale}", args.file.display());
+            eprintln!("konklave: {} was not changed: {stale}", args.file.display());
             Ok(LOST)
         }
     }

@@ -1,4 +1,4 @@
-//! `revoke`, `step-down`, `watch`, `record`: taking away, following, remembering.
+//! `revoke`, `step-down`, `watch` and `record`: the commands of an operator.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use konklave::Token;
 use serde::Serialize;
 
-use super::{NAMESAKES, ask, block_on, connect, print_json, print_line};
+use super::{SAME_NAME_LIMIT, ask, block_on, connect, print_json, print_line};
 use crate::args::{AgentArgs, Format, RecordArgs, RevokeArgs, StepDownArgs, WatchArgs};
 use crate::client::{accept, unexpected};
 use crate::failure::Failure;
@@ -24,16 +24,16 @@ pub(crate) fn step_down(args: &StepDownArgs) -> Result<u8, Failure> {
     take(&args.agent, &order, args.format)
 }
 
-/// What is to be taken away.
+/// The grants to revoke.
 struct Order<'a> {
     name: &'a str,
-    /// As status has it.
+    /// The kind as `status` reports it: `lock`, `semaphore` or `election`.
     kind: &'static str,
     token: Option<Token>,
     dry_run: bool,
 }
 
-/// What was taken from whom, or would be.
+/// The JSON output of `revoke` and `step-down`: the holders that lost their grants, or would.
 #[derive(Serialize)]
 struct Taken<'a> {
     schema: &'static str,
@@ -46,7 +46,8 @@ struct Taken<'a> {
 fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Failure> {
     let &Order { name, kind, token, dry_run } = order;
     check_name(name).map_err(Failure::Usage)?;
-    let all = match ask(agent, Request::Status { prefix: name.to_owned(), limit: NAMESAKES })? {
+    let all = match ask(agent, Request::Status { prefix: name.to_owned(), limit: SAME_NAME_LIMIT })?
+    {
         Answer::Status(status) => status.locks.into_iter().chain(status.elections),
         other => return Err(unexpected(&other)),
     };
@@ -57,15 +58,20 @@ fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Fail
         holders.retain(|holder| holder.token == token.to_string());
     }
     let other = others.iter().find(|r| !r.holders.is_empty()).map(|r| r.kind.as_str());
-    // What this agent has not heard of yet, the group may know.
+    // Otherwise the request goes to the group: it may know a grant that this agent has not applied yet.
     if holders.is_empty() && (dry_run || other.is_some()) {
         let way = match other {
-            Some("semaphore") => "; there is a semaphore of that name (revoke --slots)",
-            Some("election") => "; there is an election of that name (step-down)",
-            Some(_) => "; there is a lock of that name (revoke)",
-            None => "",
+            Some("semaphore") => {
+                format!("\n  a semaphore of that name has holders: konklave revoke --slots {name}")
+            }
+            Some("election") => {
+                format!("\n  an election of that name has a leader: konklave step-down {name}")
+            }
+            Some(_) => format!("\n  a lock of that name has holders: konklave revoke {name}"),
+            None => String::new(),
         };
-        return Err(Failure::Unavailable(format!("nobody has the {kind} {name}{way}")));
+        let lacking = if kind == "election" { "has no leader" } else { "has no holder" };
+        return Err(Failure::Unavailable(format!("the {kind} {name} {lacking}{way}")));
     }
     if !dry_run {
         let (election, slots) = (kind == "election", kind == "semaphore");
@@ -75,10 +81,10 @@ fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Fail
             other => return Err(unexpected(&other)),
         }
     }
-    // Not before it is done: the group may refuse.
+    // Printed after the request, which the group may refuse.
     for holder in &holders {
         let (took, after) = match (holder.taken, dry_run) {
-            (true, _) => ("someone took", " before; it is still ending"),
+            (true, _) => ("an operator already took", "; its command is still ending"),
             (false, true) => ("would take", ""),
             (false, false) => ("took", ""),
         };
@@ -108,11 +114,11 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<u8, Failure> {
                     writeln!(out, "{line}").and_then(|()| out.flush())?;
                 }
                 Reply::Event(Event::Leaving) => {
-                    eprintln!("konklave: the agent leaves the group");
+                    eprintln!("konklave: the agent is leaving the group");
                 }
                 Reply::Event(_) => {}
                 Reply::Answer { id, answer } if id == watching => {
-                    // Watching ends only with the agent.
+                    // The agent answers this request only when it ends.
                     return match accept(answer)? {
                         Answer::Done => Ok(0),
                         other => Err(unexpected(&other)),
@@ -124,7 +130,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<u8, Failure> {
     })
 }
 
-/// An event with its time; by our clock where the agent does not say it.
+/// Prints an event with its time: the agent's if the event has one, else the time now.
 fn print_event(mut event: Event) -> Result<(), Failure> {
     #[derive(Serialize)]
     struct Timed {
@@ -149,11 +155,11 @@ pub(crate) fn record(args: &RecordArgs) -> Result<u8, Failure> {
         match ask(&AgentArgs { socket }, Request::Record) {
             Ok(Answer::Text { text }) => recordings.push(Recording { source, text }),
             Ok(other) => return Err(unexpected(&other)),
-            // In an incident some do not answer: what the others know is wanted all the more.
+            // After an incident, some agents may not answer. The recordings of the others are written anyway.
             Err(why) => {
                 let words = why.to_string();
                 let words = words.lines().next().unwrap_or_default();
-                missing.push(format!("{source}: not asked: {words}"));
+                missing.push(format!("{source}: no recording: {words}"));
                 failure.get_or_insert(why);
             }
         }
@@ -170,7 +176,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<u8, Failure> {
     }
     let mut merged = recorder::merge(&recordings).map_err(Failure::Data)?;
     let run = args.output.as_ref().is_some_and(|file| file.extension().is_some_and(|e| e == "run"));
-    // What is fetched to be merged later is not expected to be whole.
+    // A single recording is usually merged with others later, so its gaps are not reported yet.
     if run || recordings.len() + missing.len() > 1 {
         missing.extend(recorder::gaps(&merged).map_err(Failure::Data)?);
     }

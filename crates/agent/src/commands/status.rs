@@ -1,15 +1,15 @@
-//! `status`, `who`, `why`, `members`: looking, without touching.
+//! `status`, `who`, `why` and `members`: read-only commands.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{NAMESAKES, ask, print_as, print_json, print_table, span, span_or_dash};
+use super::{SAME_NAME_LIMIT, ask, print_as, print_json, print_table, span, span_or_dash};
 use crate::args::{Format, MembersArgs, StatusArgs, WhoArgs, WhyArgs};
 use crate::client::unexpected;
 use crate::failure::Failure;
 use crate::protocol::{
-    Answer, Explanation, LockReport, Request, Standing, Status, ViewReport, legible,
+    AgentState, Answer, Explanation, LockReport, Request, Status, ViewReport, counted, legible,
 };
 
 fn fetch(args: &crate::args::AgentArgs, prefix: &str, limit: usize) -> Result<Status, Failure> {
@@ -42,37 +42,39 @@ pub(crate) fn status(args: &StatusArgs) -> Result<u8, Failure> {
     print_claims("LOCK", &status.locks)?;
     print_claims("ELECTION", &status.elections)?;
     if status.more > 0 {
-        eprintln!("konklave: {} more names; --limit N, or a prefix", status.more);
+        let names = if status.more == 1 { "name is" } else { "names are" };
+        eprintln!("konklave: {} more {names} not shown: use --limit N or a prefix", status.more);
     }
     Ok(0)
 }
 
-fn standing(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Forming => "looks for others",
-        Standing::Primary => "grants",
-        Standing::Blocked => "blocked: no majority",
-        Standing::Out => "out of the group",
+fn described(state: AgentState) -> &'static str {
+    match state {
+        AgentState::Forming => "looking for other agents",
+        AgentState::Primary => "in the majority",
+        AgentState::Blocked => "no majority: nothing is granted",
+        AgentState::Out => "out of the group",
     }
 }
 
 fn headline(status: &Status) -> String {
     let view = &status.view;
-    let clients = match status.sessions {
-        1 => "1 client".to_owned(),
-        n => format!("{n} clients"),
-    };
+    let clients = counted(status.sessions as u64, "client");
     if view.members.is_empty() {
-        return format!("{}: {} · no view yet · {clients}", status.node, standing(status.standing));
+        return format!(
+            "{}: {} · no view yet · {clients}",
+            status.node,
+            described(status.standing)
+        );
     }
     format!(
-        "{}: {} · view {}.{} · hears {} of {} voters, {} decide · {clients}",
+        "{}: {} · view {}.{} · hears {} of {}, needs {} · {clients}",
         status.node,
-        standing(status.standing),
+        described(status.standing),
         view.generation,
         view.epoch,
         view.heard,
-        view.members.iter().filter(|member| member.votes).count(),
+        counted(view.members.iter().filter(|member| member.votes).count() as u64, "voter"),
         view.quorum,
     )
 }
@@ -82,13 +84,13 @@ fn print_members(view: &ViewReport) -> Result<(), Failure> {
     for member in &view.members {
         let mut remarks = Vec::new();
         if member.me {
-            remarks.push("this one");
+            remarks.push("this agent");
         }
         if view.coordinator.as_deref() == Some(&member.name) {
             remarks.push("coordinator");
         }
         if !member.votes {
-            remarks.push("enters");
+            remarks.push("joining");
         }
         if !member.connected {
             remarks.push("no connection");
@@ -144,25 +146,26 @@ pub(crate) fn members(args: &MembersArgs) -> Result<u8, Failure> {
 }
 
 pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
-    let status = fetch(&args.agent, &args.name, NAMESAKES)?;
+    let status = fetch(&args.agent, &args.name, SAME_NAME_LIMIT)?;
     let named = |reports: Vec<LockReport>| -> Vec<LockReport> {
         reports.into_iter().filter(|report| report.name == args.name).collect()
     };
     let (locks, elections) = (named(status.locks), named(status.elections));
     let held = |reports: &[LockReport]| reports.iter().any(|report| !report.holders.is_empty());
-    // Who asks for an election means that; a name alone may be that of several.
+    // A lock, a semaphore and an election may share the name; --election selects the election.
     let (mut all, meant, way) = match args.election {
         true if held(&locks) => (
             elections,
             "election",
-            "; there is a lock or a semaphore of that name (who, without --election)",
+            "\n  a lock or a semaphore of that name has holders: leave out --election",
         ),
         true => (elections, "election", ""),
         false => (locks.into_iter().chain(elections).collect(), "lock", ""),
     };
     if args.format == Format::Text {
         if !held(&all) {
-            eprintln!("konklave: nobody has {}{way}", args.name);
+            let lacking = if args.election { "has no leader" } else { "has no holder" };
+            eprintln!("konklave: {} {lacking}{way}", args.name);
         }
         return all.iter().try_for_each(print_claim).map(|()| 0);
     }
@@ -172,7 +175,7 @@ pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
     print_as("konklave.who/1", &Who { first, others: all })
 }
 
-/// What has a name, and what else has it.
+/// The JSON output of `who`: the first lock, semaphore or election of a name, and the others of that name.
 #[derive(Serialize)]
 struct Who {
     #[serde(flatten)]
@@ -181,7 +184,7 @@ struct Who {
     others: Vec<LockReport>,
 }
 
-/// Who has it, and who waits.
+/// Prints the holders and the waiters.
 fn print_claim(report: &LockReport) -> Result<(), Failure> {
     if !report.holders.is_empty() {
         let title = report.kind.to_uppercase();
@@ -212,13 +215,13 @@ pub(crate) fn why(args: &WhyArgs) -> Result<u8, Failure> {
     }
     let Explanation { name, free, reasons, cycle, .. } = explanation;
     let mut out = io::stdout().lock();
-    let verdict = if free { "could be had now" } else { "cannot be had now" };
+    let verdict = if free { "is available" } else { "is not available" };
     writeln!(out, "{name} {verdict}:")?;
     for reason in reasons {
         writeln!(out, "  {}", legible(&reason))?;
     }
     if !cycle.is_empty() {
-        writeln!(out, "  in a circle: {}", legible(&cycle.join(" → ")))?;
+        writeln!(out, "  deadlock: {}", legible(&cycle.join(" → ")))?;
     }
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! `send`, `recv`: messages that every member of a group sees in the same order.
+//! `send` and `recv`: messages that all receivers of a group get in the same order.
 
 use std::io::{self, BufRead, Write};
 
@@ -13,7 +13,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<u8, Failure> {
     block_on(async {
         let mut client = connect(&args.agent).await?;
         let mut post = async |bytes: Vec<u8>| {
-            // Here, not there: what is far too long does not even fit into a frame.
+            // Checked by the client, because a message far beyond the limit does not fit into a frame.
             if bytes.len() > konklave::MAX_MESSAGE {
                 let limit = konklave::MAX_MESSAGE;
                 let error = konklave::Error::TooLong { bytes: bytes.len(), limit };
@@ -29,7 +29,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<u8, Failure> {
             post(args.words.join(" ").into_bytes()).await?;
             return Ok(0);
         }
-        // Each line is a message; nothing else happens here, so the thread may wait.
+        // Reading stdin blocks the thread, which has nothing else to do.
         for line in io::stdin().lock().split(b'\n') {
             let line = line.map_err(Failure::system("cannot read stdin"))?;
             post(line).await?;
@@ -56,7 +56,7 @@ pub(crate) fn recv(args: &RecvArgs) -> Result<u8, Failure> {
                 Reply::Event(event) => {
                     if matches!(event, Event::Gap { .. }) {
                         eprintln!(
-                            "konklave: the agent was out of {} for a while: messages may be missing \
+                            "konklave: the agent was out of group {} for a while; messages may be missing \
                              here",
                             args.group
                         );

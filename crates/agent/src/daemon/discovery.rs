@@ -1,4 +1,4 @@
-//! Finding the founders: from a list, a file, or by calling out on the local network.
+//! Finding the founders: from a list, a file, or announcements by IP multicast.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,21 +13,24 @@ use tokio::net::UdpSocket;
 use crate::config::check_address;
 use crate::failure::Failure;
 
-/// How often we call.
-const CALL: Duration = Duration::from_millis(250);
-/// How long we call out in haste.
-const LISTEN: Duration = Duration::from_secs(30);
-/// How long someone may take to answer, when we look who does.
-pub(super) const TRY: Duration = Duration::from_secs(1);
-/// The longest call.
-const MAX_CALL: usize = 1024;
+/// How often the agent announces itself.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// How long after its start an agent announces itself at the full rate: the group may not exist yet.
+const FOUNDING_PERIOD: Duration = Duration::from_secs(30);
+/// How long a founder may take to accept a connection that tests whether it answers.
+pub(super) const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The longest announcement, in bytes.
+const MAX_ANNOUNCEMENT: usize = 1024;
 
-/// Reads a file of addresses: one a line; what follows a `#` is for people.
+/// Reads a file of addresses, one per line; `#` starts a comment.
 pub(super) fn read_file(path: &Path) -> Result<Vec<String>, Failure> {
     let text = std::fs::read_to_string(path).map_err(Failure::unreadable(path))?;
     let addresses = parse_file(&text);
     if addresses.is_empty() {
-        return Err(Failure::Config(format!("{}: no address in it", path.display())));
+        return Err(Failure::Config(format!(
+            "{} contains no address: write one host:port per line",
+            path.display()
+        )));
     }
     for address in &addresses {
         let wrong = |why| Failure::Config(format!("{}: {why}", path.display()));
@@ -36,16 +39,16 @@ pub(super) fn read_file(path: &Path) -> Result<Vec<String>, Failure> {
     Ok(addresses)
 }
 
-/// Says in the log which names stand for no address: nobody can be called there.
+/// Logs the names that cannot be resolved to an address.
 pub(super) async fn look_up(addresses: Vec<String>) {
     for address in addresses {
         if let Err(error) = tokio::net::lookup_host(&address).await {
-            tracing::warn!(%address, %error, "this name is not found; it is tried again and again");
+            tracing::warn!(%address, %error, "cannot resolve this peer's name; retrying");
         }
     }
 }
 
-/// Why nobody answers at these addresses, for each where nobody does.
+/// The addresses that accept no connection within `patience`, each with the reason.
 pub(super) async fn silent(addresses: &[String], patience: Duration) -> Vec<String> {
     let mut tries = tokio::task::JoinSet::new();
     for (i, address) in addresses.iter().enumerate() {
@@ -55,7 +58,7 @@ pub(super) async fn silent(addresses: &[String], patience: Duration) -> Vec<Stri
             let why = match tokio::time::timeout(patience, call).await {
                 Ok(Ok(_)) => return None,
                 Ok(Err(error)) => error.to_string(),
-                Err(_) => "no answer".to_owned(),
+                Err(_) => format!("no answer within {} s", patience.as_secs_f64()),
             };
             Some((i, format!("{address}: {why}")))
         });
@@ -73,26 +76,26 @@ fn parse_file(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What is called out: whoever hears it may try to connect; only who has the key gets in.
+/// An announcement of an agent's address. It is not authenticated: the handshake with the key is.
 #[derive(Serialize, Deserialize)]
-struct Cry {
+struct Announcement {
     konklave: u32,
     cluster: String,
     address: String,
 }
 
-/// Calls out as long as it lives.
+/// Announces the agent by multicast, and collects the announcements of others.
 pub(super) struct Beacon {
     socket: UdpSocket,
     group: SocketAddr,
-    cry: Vec<u8>,
+    announcement: Vec<u8>,
     cluster: String,
-    heard: BTreeSet<String>,
+    addresses: BTreeSet<String>,
 }
 
 impl Beacon {
-    /// Starts to call out that `address` is there: on the network in which we listen (at `bound`), where
-    /// that is one, and else on whichever the system thinks best.
+    /// Starts to announce `address` on the network interface of `bound`, the listen address. Without a
+    /// specific listen address, the system chooses the interface.
     pub(super) fn start(
         group: SocketAddr,
         cluster: &str,
@@ -102,7 +105,7 @@ impl Beacon {
         let open = || {
             let domain = socket2::Domain::for_address(group);
             let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, None)?;
-            // Several agents of one machine hear the same calls.
+            // So that several agents on one machine can listen on the same port.
             socket.set_reuse_address(true)?;
             socket.set_nonblocking(true)?;
             match group {
@@ -118,7 +121,7 @@ impl Beacon {
                 SocketAddr::V6(v6) => {
                     let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), v6.port());
                     socket.bind(&any.into())?;
-                    // The one that the group itself names goes first.
+                    // An interface in the group's address takes precedence.
                     let scope = Some(v6.scope_id()).filter(|scope| *scope > 0);
                     let interface = scope.or_else(|| interface_v6([bound, address])).unwrap_or(0);
                     socket.join_multicast_v6(v6.ip(), interface)?;
@@ -128,65 +131,70 @@ impl Beacon {
             }
             UdpSocket::from_std(socket.into())
         };
-        let what = format!("cannot call out on {group}");
-        let fail = Failure::bind(what, "--beacon=GROUP:PORT names another port, for all agents");
+        let what = format!("cannot announce this agent by multicast on {group}");
+        let fail = Failure::bind(
+            what,
+            "choose another port with --beacon=GROUP:PORT, the same on all agents",
+        );
         let socket = open().map_err(fail)?;
-        let cry = Cry { konklave: 1, cluster: cluster.to_owned(), address: address.to_owned() };
-        let cry = serde_json::to_vec(&cry).map_err(|error| Failure::Data(error.to_string()))?;
-        let heard = BTreeSet::from([address.to_owned()]);
-        Ok(Self { socket, group, cry, cluster: cluster.to_owned(), heard })
+        let announcement =
+            Announcement { konklave: 1, cluster: cluster.to_owned(), address: address.to_owned() };
+        let announcement =
+            serde_json::to_vec(&announcement).map_err(|error| Failure::Data(error.to_string()))?;
+        let addresses = BTreeSet::from([address.to_owned()]);
+        Ok(Self { socket, group, announcement, cluster: cluster.to_owned(), addresses })
     }
 
-    /// Calls out, and takes in the calls that come, for the time of one call.
+    /// Sends one announcement, and receives those of others for one interval.
     async fn round(&mut self) -> io::Result<()> {
-        let sent = self.socket.send_to(&self.cry, self.group).await;
-        let mut buffer = [0; MAX_CALL];
-        let end = tokio::time::sleep(CALL);
+        let sent = self.socket.send_to(&self.announcement, self.group).await;
+        let mut buffer = [0; MAX_ANNOUNCEMENT];
+        let end = tokio::time::sleep(INTERVAL);
         tokio::pin!(end);
         loop {
             tokio::select! {
                 () = &mut end => return sent.map(drop),
                 received = self.socket.recv_from(&mut buffer) => {
                     let Ok((length, _)) = received else { continue };
-                    let cry = serde_json::from_slice::<Cry>(&buffer[..length]);
-                    if let Ok(cry) = cry
-                        && cry.konklave == 1
-                        && cry.cluster == self.cluster
-                        && self.heard.len() < 1000
+                    let announcement = serde_json::from_slice::<Announcement>(&buffer[..length]);
+                    if let Ok(announcement) = announcement
+                        && announcement.konklave == 1
+                        && announcement.cluster == self.cluster
+                        && self.addresses.len() < 1000
                     {
-                        self.heard.insert(cry.address);
+                        self.addresses.insert(announcement.address);
                     }
                 }
             }
         }
     }
 
-    /// Has `node` call everyone who is heard, now and for ever, and goes on calling for those who come
-    /// later.
+    /// Passes each announced address to `node`, which connects to it, and keeps announcing for agents that
+    /// start later.
     pub(super) async fn run(mut self, node: Node) {
-        let (start, mut told) = (Instant::now(), 1);
+        let (start, mut known) = (Instant::now(), 1);
         let mut failed = false;
         loop {
             if let Err(error) = self.round().await
                 && !std::mem::replace(&mut failed, true)
             {
-                tracing::warn!(%error, group = %self.group, "cannot call out");
+                tracing::warn!(%error, group = %self.group, "cannot announce this agent by multicast");
             }
-            if self.heard.len() != told {
-                told = self.heard.len();
-                tracing::info!(heard = told, "others call out");
-                // Whom it calls already it does not call twice.
-                node.call(self.heard.iter().cloned());
+            if self.addresses.len() != known {
+                known = self.addresses.len();
+                tracing::info!(agents = known, "found agents by multicast, this one included");
+                // The node ignores addresses that it knows.
+                node.call(self.addresses.iter().cloned());
             }
-            // In haste only as long as there may be a group to found.
-            if start.elapsed() > LISTEN {
-                tokio::time::sleep(CALL * 3).await;
+            // Later, agents only join an existing group, which is less urgent.
+            if start.elapsed() > FOUNDING_PERIOD {
+                tokio::time::sleep(INTERVAL * 3).await;
             }
         }
     }
 }
 
-/// The network of the first of these addresses that is one of this machine in IPv4, and not all of them.
+/// The first of these addresses that is a specific IPv4 address of this machine.
 fn interface<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Option<Ipv4Addr> {
     let own = |ip: &Ipv4Addr| std::net::UdpSocket::bind((*ip, 0)).is_ok();
     let specific = |address: &str| match address.parse() {
@@ -196,13 +204,15 @@ fn interface<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Option<Ipv4Add
     addresses.into_iter().filter_map(specific).find(own)
 }
 
-/// The same in IPv6, by its number: the one that an address names (`[fe80::1%2]:7400`), or that has it.
+/// The interface number of the first of these addresses that names one (`[fe80::1%2]:7400`), or that is an
+/// IPv6 address of this machine.
 fn interface_v6<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Option<u32> {
-    // Only Linux tells it in a file; elsewhere the system chooses.
+    // Only Linux has this file; on other systems the system chooses the interface.
     let table = std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
     let number = |address: &str| match address.parse() {
         Ok(SocketAddr::V6(v6)) if v6.scope_id() > 0 => Some(v6.scope_id()),
-        // There is no way for many on that network: the system chooses another, and we hear ourselves.
+        // The IPv6 loopback interface has no multicast. The system chooses another interface, whose
+        // announcements this machine receives, too.
         Ok(SocketAddr::V6(v6)) if v6.ip().is_loopback() => None,
         Ok(SocketAddr::V6(v6)) => numbered(&table, *v6.ip()),
         Ok(SocketAddr::V4(_)) | Err(_) => None,
@@ -210,8 +220,8 @@ fn interface_v6<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Option<u32>
     addresses.into_iter().find_map(number)
 }
 
-/// The number of the network that has an address, in Linux's table: address, number and more in a line, all
-/// of it hexadecimal.
+/// The number of the interface with address `ip`, from Linux's table `if_inet6`. Each line has an address, an
+/// interface number and more fields, in hexadecimal digits.
 fn numbered(table: &str, ip: Ipv6Addr) -> Option<u32> {
     let wanted = format!("{:032x}", u128::from(ip));
     let mut lines = table.lines().map(str::split_whitespace);
@@ -226,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_of_ipv6_is_the_one_that_an_address_names_or_that_has_it() {
+    fn ipv6_interface_is_named_by_an_address_or_has_it() {
         let table = "00000000000000000000000000000001 01 80 10 80       lo\n\
                      fd770000000000000000000000000001 0b 40 00 82     eth0\n";
         let numbered = |ip: &str| numbered(table, ip.parse().expect("an address"));
@@ -237,17 +247,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_addresses_has_comments() {
+    fn file_of_addresses_may_have_comments() {
         let text = "# founders\n10.0.0.1:7400\n\n 10.0.0.2:7400 # the old one\n";
         assert_eq!(parse_file(text), ["10.0.0.1:7400", "10.0.0.2:7400"]);
     }
 
     #[test]
-    fn the_network_to_call_out_on_is_that_of_an_address_of_ours() {
+    fn ipv4_interface_is_a_specific_address_of_this_machine() {
         let local = Some(Ipv4Addr::LOCALHOST);
         assert_eq!(interface(["127.0.0.1:7400"]), local);
         assert_eq!(interface(["0.0.0.0:7400", "127.0.0.1:7400"]), local);
-        // Not of this machine: of whoever passes things on to it.
+        // The advertised address of a proxy is not one of this machine.
         assert_eq!(interface(["192.0.2.1:7400", "127.0.0.1:0"]), local);
         assert_eq!(interface(["[::1]:7400", "a.example:7400"]), None);
     }

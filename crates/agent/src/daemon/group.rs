@@ -1,13 +1,13 @@
-//! The service on a real group: what clients ask, said in the words of the library.
+//! The service of an agent: translates the requests of clients into calls of the library.
 
+mod app_groups;
 mod changes;
-mod circle;
-mod deadlocks;
+mod claims;
 mod explain;
-mod families;
-mod held;
 mod metrics;
+mod nested_sessions;
 mod report;
+mod wait_cycles;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,60 +18,63 @@ use konklave::{Error, Guard, Node, Session, Token};
 use serde_json::json;
 use tokio::sync::{broadcast, mpsc};
 
-use self::circle::Circles;
-use self::families::Families;
-use self::held::{Claimed, Held, Losses};
+use self::app_groups::AppGroups;
+use self::claims::{AnyGuard, GroupClaim, Losses};
+use self::nested_sessions::NestedSessions;
 pub(super) use self::report::advised;
-use super::discovery::{TRY, silent};
+use super::discovery::{PROBE_TIMEOUT, silent};
 use crate::protocol::{
-    Claim, Event, Explanation, Finding, MAX_FRAME, Payload, Refusal, Status, Trouble,
+    ClaimKind, Event, Explanation, FailureKind, Finding, MAX_FRAME, Payload, Refusal, Status,
+    counted,
 };
+use crate::rate_limiter::RateLimiter;
 use crate::recorder::Recorder;
-use crate::seldom::Seldom;
-use crate::server::{Counts, SharedDoorman};
-use crate::service::{Denied, Hold, Problem, Promise, Service, Target, Wish};
+use crate::server::{Counts, SharedAccessPolicy};
+use crate::service::{AcquireRequest, BoxFuture, Denied, HeldClaim, Problem, Service, Target};
 
-/// How many losses are kept for who looks on and is slow.
-const LOSSES: usize = 64;
-/// How long a group may take to be founded, or to take us in, before a list of peers without ourselves
-/// is what it waits for.
+/// How often the log reports missed events.
+const MISSED_INTERVAL: Duration = Duration::from_secs(10);
+/// How many losses are buffered for a slow reader of `watch`.
+const LOSS_BUFFER: usize = 64;
+/// How long an agent may take to found or join a group. Later, a missing own address in `--peers` is
+/// reported as the cause.
 const SETTLING: Duration = Duration::from_secs(3);
-const UNLISTED: &str = "this agent's address is not among --peers, whose agents all answer: the list is \
-                        the same for all, ourselves included";
-/// How long the group may take to say whether something is free.
-const PROMPT: Duration = Duration::from_secs(3);
-/// How long it may be without a majority meanwhile: no change of view takes that long.
-const HOPE: Duration = Duration::from_millis(500);
-/// How often that is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const UNLISTED: &str = "this agent's address is not in --peers, though all agents of the list answer: add it; \
+                        the list must be the same on all agents";
+/// How long the group may take to answer a request that does not wait (`-n`).
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the group may be without a majority meanwhile. A change of view takes less.
+const NO_MAJORITY_TIMEOUT: Duration = Duration::from_millis(500);
+/// How often the majority is checked meanwhile.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// One or, with `--dev`, three members, and what their clients hold.
-pub(super) struct Group {
+/// The member of this agent (with `--dev`, three members), and the state of its clients.
+pub(super) struct GroupService {
     nodes: Vec<Node>,
     next: AtomicUsize,
-    families: Arc<Families>,
-    circles: Circles,
+    nested: Arc<NestedSessions>,
+    app_groups: AppGroups,
     counts: Arc<Counts>,
     waits: metrics::Waits,
     recorder: Arc<Recorder>,
     losses: Losses,
-    /// Who stands at the socket.
-    doorman: SharedDoorman,
+    /// Which users may use the socket.
+    policy: SharedAccessPolicy,
     started: Instant,
     /// Why the last reload failed, if it did.
     unread: Mutex<Option<String>>,
     protected: bool,
-    /// Files with keys.
+    /// The files with keys.
     secrets: Vec<PathBuf>,
-    /// Where the founders are, as far as a list says.
+    /// The addresses of the founders, if a list names them.
     founders: Vec<String>,
 }
 
-impl Group {
+impl GroupService {
     pub(super) fn new(
         nodes: Vec<Node>,
         counts: Arc<Counts>,
-        doorman: SharedDoorman,
+        policy: SharedAccessPolicy,
         protected: bool,
         secrets: Vec<PathBuf>,
         founders: Vec<String>,
@@ -79,7 +82,7 @@ impl Group {
         let name = nodes.first().map(|node| node.name().to_owned()).unwrap_or_default();
         let recorder = Arc::new(Recorder::new(&name));
         for node in &nodes {
-            // From now on, not from when the task has its first turn; what was told before is asked for.
+            // Subscribe before reading the status, so that no trouble is missed between the two.
             let (events, status) = (node.events(), node.status());
             if let trouble @ Some(_) = status.trouble {
                 note(&konklave::Event::Disk { trouble }, &recorder);
@@ -93,13 +96,13 @@ impl Group {
         Self {
             nodes,
             next: AtomicUsize::new(0),
-            families: Arc::default(),
-            circles: Circles::default(),
+            nested: Arc::default(),
+            app_groups: AppGroups::default(),
             counts,
             waits: metrics::Waits::default(),
             recorder,
-            losses: broadcast::Sender::new(LOSSES),
-            doorman,
+            losses: broadcast::Sender::new(LOSS_BUFFER),
+            policy,
             started: Instant::now(),
             unread: Mutex::default(),
             protected,
@@ -108,22 +111,22 @@ impl Group {
         }
     }
 
-    /// The member that reports. There is always one.
+    /// The member whose status the agent reports. There is always one.
     fn node(&self) -> &Node {
         &self.nodes[0]
     }
 
-    /// All members that run here.
+    /// All members in this process.
     pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The files were read again, or were not.
+    /// Notes the result of a reload.
     pub(super) fn reloaded(&self, failure: Option<String>) {
         *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Whether something can be granted here.
+    /// Whether this agent's member is in a majority, so that it can grant locks.
     pub(super) fn is_primary(&self) -> bool {
         report::is_primary(&self.node().status())
     }
@@ -131,48 +134,48 @@ impl Group {
     /// Leaves in order.
     pub(super) async fn leave(&self) {
         for node in self.nodes.iter().rev() {
-            match tokio::time::timeout(PROMPT, node.leave()).await {
+            match tokio::time::timeout(ANSWER_TIMEOUT, node.leave()).await {
                 Ok(Ok(())) => tracing::info!(node = node.name(), "left the group"),
-                Ok(Err(error)) => tracing::warn!(%error, "could not leave in order"),
-                Err(_) => tracing::warn!("nobody confirms that we leave"),
+                Ok(Err(error)) => tracing::warn!(%error, "could not leave the group in order"),
+                Err(_) => tracing::warn!("no other member has confirmed that this agent leaves"),
             }
         }
     }
 
-    /// Ends as a crash would: what is held here stays taken until its holders must know.
+    /// Ends like a crash: locks held here stay taken until their leases have run out.
     pub(super) fn kill(&self) {
         for node in &self.nodes {
             node.kill();
         }
     }
 
-    /// The session of a client; the first time at one member or another.
-    fn session(&self, wish: &Wish) -> Session {
+    /// The library session of a client. New ones are spread over the members of `--dev`.
+    fn session(&self, wish: &AcquireRequest) -> Session {
         let open = || {
             let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.nodes.len();
             self.nodes[turn].session(wish.label.as_str())
         };
-        self.families.session(wish.session, wish.within.as_deref(), open)
+        self.nested.session(wish.session, wish.within.as_deref(), open)
     }
 
-    async fn obtain(&self, wish: Wish) -> Result<Box<dyn Hold>, Denied> {
+    async fn obtain(&self, wish: AcquireRequest) -> Result<Box<dyn HeldClaim>, Denied> {
         let session = self.session(&wish);
-        // One session may be that of several clients.
+        // Nested clients share a session, so the label is set per request.
         let label = wish.label.as_str();
         let start = Instant::now();
         self.recorder.note("asked", json!({ "name": wish.name, "label": wish.label }));
         let result = match &wish.claim {
-            Claim::Leadership { priority } => self.lead(&session, &wish, *priority).await,
-            Claim::Exclusive => {
-                self.ask(session.lock(&wish.name).label(label), wish.wait).await.map(Held::Lock)
+            ClaimKind::Leadership { priority } => self.lead(&session, &wish, *priority).await,
+            ClaimKind::Exclusive => {
+                self.ask(session.lock(&wish.name).label(label), wish.wait).await.map(AnyGuard::Lock)
             }
-            Claim::Shared => {
+            ClaimKind::Shared => {
                 let request = session.lock(&wish.name).shared();
-                self.ask(request.label(label), wish.wait).await.map(Held::Lock)
+                self.ask(request.label(label), wish.wait).await.map(AnyGuard::Lock)
             }
-            Claim::Slot { of } => {
+            ClaimKind::Slot { of } => {
                 let request = session.semaphore(&wish.name, *of);
-                self.ask(request.label(label), wish.wait).await.map(Held::Lock)
+                self.ask(request.label(label), wish.wait).await.map(AnyGuard::Lock)
             }
         };
         self.waits.note(start.elapsed());
@@ -180,18 +183,18 @@ impl Group {
             Ok(held) => {
                 let token = held.token();
                 let mode = match wish.claim {
-                    Claim::Exclusive => "exclusive",
-                    Claim::Shared => "shared",
-                    Claim::Slot { .. } => "slot",
-                    Claim::Leadership { .. } => "leadership",
+                    ClaimKind::Exclusive => "exclusive",
+                    ClaimKind::Shared => "shared",
+                    ClaimKind::Slot { .. } => "slot",
+                    ClaimKind::Leadership { .. } => "leadership",
                 };
                 let what = json!({ "name": wish.name, "token": token, "mode": mode });
                 self.recorder.note("granted", what);
-                self.families.holds(wish.session, &token);
+                self.nested.holds(wish.session, &token);
                 let node = self.node().clone();
-                let (recorder, families) = (Arc::clone(&self.recorder), Arc::clone(&self.families));
+                let (recorder, nested) = (Arc::clone(&self.recorder), Arc::clone(&self.nested));
                 let losses = self.losses.clone();
-                Ok(Box::new(Claimed::new(held, wish.name, node, recorder, losses, families)))
+                Ok(Box::new(GroupClaim::new(held, wish.name, node, recorder, losses, nested)))
             }
             Err(error) => {
                 let what = json!({ "name": wish.name, "why": error.to_string() });
@@ -201,7 +204,12 @@ impl Group {
         }
     }
 
-    async fn lead(&self, session: &Session, wish: &Wish, priority: i32) -> Result<Held, Error> {
+    async fn lead(
+        &self,
+        session: &Session,
+        wish: &AcquireRequest,
+        priority: i32,
+    ) -> Result<AnyGuard, Error> {
         let campaign = session.campaign(&wish.name).priority(priority).label(wish.label.as_str());
         let elected = match wish.wait {
             None => campaign.await,
@@ -209,7 +217,8 @@ impl Group {
                 if self.leads(&wish.name) {
                     return Err(Error::Busy(wish.name.clone()));
                 }
-                let asked = self.promptly(campaign.timeout(PROMPT).into_future()).await;
+                let asked =
+                    self.without_waiting(campaign.timeout(ANSWER_TIMEOUT).into_future()).await;
                 asked.map_err(|error| match error {
                     Error::TimedOut(name) if self.is_primary() => Error::Busy(name),
                     other => other,
@@ -217,7 +226,7 @@ impl Group {
             }
             Some(wait) => campaign.timeout(wait).await,
         };
-        elected.map(Held::Leadership)
+        elected.map(AnyGuard::Leadership)
     }
 
     async fn ask(
@@ -227,42 +236,44 @@ impl Group {
     ) -> Result<Guard, Error> {
         match wait {
             None => request.acquire().await,
-            // The group has to say so; without one nobody can.
-            Some(wait) if wait.is_zero() => self.promptly(request.try_acquire()).await,
+            // Only the group knows whether it is free; this needs a majority.
+            Some(wait) if wait.is_zero() => self.without_waiting(request.try_acquire()).await,
             Some(wait) => request.timeout(wait).acquire().await,
         }
     }
 
-    /// What the group answers, as long as there is one that can: who does not wait is not kept waiting for a
-    /// majority. An agent that has just started gets its time to find the others.
-    async fn promptly<T>(
+    /// Waits for an answer of the group, for a client that does not want to wait for a lock.
+    ///
+    /// Without a majority the answer may never come, so the call fails after a short time. An agent that has
+    /// just started gets more time to find the other agents.
+    async fn without_waiting<T>(
         &self,
         answer: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         let mut answer = std::pin::pin!(answer);
         let start = Instant::now();
-        let mut hope = start;
-        while hope.elapsed() < HOPE && start.elapsed() < PROMPT {
-            if let Ok(answer) = tokio::time::timeout(LOOK, answer.as_mut()).await {
+        let mut last_majority = start;
+        while last_majority.elapsed() < NO_MAJORITY_TIMEOUT && start.elapsed() < ANSWER_TIMEOUT {
+            if let Ok(answer) = tokio::time::timeout(POLL_INTERVAL, answer.as_mut()).await {
                 return answer;
             }
             let status = self.node().status();
             let young = !status.member && self.started.elapsed() < SETTLING;
             if young || report::is_primary(&status) {
-                hope = Instant::now();
+                last_majority = Instant::now();
             }
         }
-        Err(Error::NoGroup("it does not answer".into()))
+        Err(Error::NoGroup("no majority has answered in time".into()))
     }
 
-    /// Whether someone leads under `name`.
+    /// Whether the election `name` has a leader.
     fn leads(&self, name: &str) -> bool {
         let locks = self.node().status().locks;
         locks.iter().any(|l| l.kind == "campaign" && l.name == name && !l.holders.is_empty())
     }
 
-    /// Why nothing is granted here, if so, and who is missing.
-    async fn hindrance(&self) -> Option<String> {
+    /// Why this agent cannot grant anything now, if so, and which agents are missing.
+    async fn why_no_grants(&self) -> Option<String> {
         let status = self.node().status();
         if report::is_primary(&status) {
             return None;
@@ -271,8 +282,8 @@ impl Group {
         Some(match status.missing {
             Some(missing) => {
                 let mut why = format!("no group: {}", advised(&missing));
-                // Whoever asks has waited already.
-                for silent in silent(&self.founders, TRY / 2).await {
+                // A short probe, because the client has waited already.
+                for silent in silent(&self.founders, PROBE_TIMEOUT / 2).await {
                     why.push_str(&format!("\n  {silent}"));
                 }
                 why
@@ -283,12 +294,9 @@ impl Group {
                 let silent = if away.is_empty() {
                     String::new()
                 } else {
-                    format!(", not {}", away.join(", "))
+                    format!("; silent: {}", away.join(", "))
                 };
-                format!(
-                    "no majority: {} of {} voters are heard{silent}, and {} are needed",
-                    quorum.heard, quorum.of, quorum.needed
-                )
+                format!("no majority: {}{silent}", report::hears(quorum))
             }
         })
     }
@@ -297,13 +305,13 @@ impl Group {
         let message = error.to_string();
         match error {
             Error::Busy(_) => Denied::Refused(Refusal::Busy, message),
-            // Not "someone else has it": nobody here can know.
-            Error::TimedOut(_) | Error::NoGroup(_) => match self.hindrance().await {
-                Some(why) => Denied::Failed(Trouble::Unavailable, why),
+            // Without a majority this agent cannot know whether it is taken, so the answer is not "refused".
+            Error::TimedOut(_) | Error::NoGroup(_) => match self.why_no_grants().await {
+                Some(why) => Denied::Failed(FailureKind::Unavailable, why),
                 None if matches!(error, Error::TimedOut(_)) => {
                     Denied::Refused(Refusal::Timeout, message)
                 }
-                None => Denied::Failed(Trouble::Unavailable, message),
+                None => Denied::Failed(FailureKind::Unavailable, message),
             },
             other => {
                 let (kind, message) = problem(other);
@@ -323,22 +331,23 @@ fn problem(error: Error) -> Problem {
         | Error::OnlyExclusive { .. }
         | Error::BadName(_)
         | Error::TooLong { .. }
-        | Error::Config(_) => Trouble::Usage,
-        Error::NotHeld(_) => Trouble::Unknown,
-        _ => Trouble::Unavailable,
+        | Error::Config(_) => FailureKind::Usage,
+        Error::NotHeld(_) => FailureKind::Unknown,
+        _ => FailureKind::Unavailable,
     };
     (kind, error.to_string())
 }
 
-/// Keeps what a member tells in mind.
+/// Writes the events of a member to the recorder and the log.
 async fn remember(mut events: konklave::Events, recorder: Arc<Recorder>) {
-    let mut missed = Seldom::default();
+    let mut missed = RateLimiter::new(MISSED_INTERVAL, 1);
     while let Some(event) = events.next().await {
-        // Where much happens, much is missed: the recorder has each gap, the log some.
+        // The recorder notes each gap; the log is limited, because gaps come in bursts.
         if let konklave::Event::Missed { missed: more } = event {
             recorder.note("missed", serde_json::to_value(&event).unwrap_or_default());
-            if let Some(missed) = missed.count(more, Instant::now()) {
-                tracing::warn!("missed: {missed} events are not recorded: too many at a time");
+            if let Some(missed) = missed.count((), more, Instant::now()) {
+                let missed = counted(missed, "event");
+                tracing::warn!("missed: {missed} not recorded, because too many came at a time");
             }
             continue;
         }
@@ -346,7 +355,7 @@ async fn remember(mut events: konklave::Events, recorder: Arc<Recorder>) {
     }
 }
 
-/// Says once that a group waits for ever, if it does: whom everyone counts as a founder is not the same.
+/// Logs once if the agent waits for ever because its own address is not in its list of peers.
 async fn look_for_ourselves(node: Node) {
     loop {
         tokio::time::sleep(SETTLING).await;
@@ -361,27 +370,27 @@ async fn look_for_ourselves(node: Node) {
     }
 }
 
-/// For the log, and for the recorder.
+/// Writes an event to the log and the recorder.
 fn note(event: &konklave::Event, recorder: &Recorder) {
-    // What its own clients do is noted where it happens, and each agent notes its own.
+    // Each agent records the grants of its own clients, where they happen.
     if matches!(event, konklave::Event::Held { .. } | konklave::Event::Freed { .. }) {
         return;
     }
     let (kind, name, what) = report::event(event);
     match event {
         konklave::Event::View { .. } => tracing::info!(view = %name, "{what}"),
-        konklave::Event::Left => tracing::info!("left"),
-        konklave::Event::Network { trouble: None } => tracing::info!("the network works"),
+        konklave::Event::Left => tracing::info!("left the group"),
+        konklave::Event::Network { trouble: None } => tracing::info!("the network works again"),
         konklave::Event::Network { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
         konklave::Event::Disk { trouble: None } => tracing::info!("the disk works again"),
         konklave::Event::Disk { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
         _ if name.is_empty() => tracing::warn!("{kind}: {what}"),
         konklave::Event::Granted { .. } | konklave::Event::Connected { .. } => {
-            tracing::debug!(?event);
+            tracing::debug!(name = %name, "{kind}: {what}");
         }
         _ => tracing::warn!(name = %name, "{kind}: {what}"),
     }
-    // What clients are granted and lose is noted with who it was, and once.
+    // Grants and losses are recorded elsewhere, with the client they belong to.
     if matches!(event, konklave::Event::Granted { .. } | konklave::Event::Lost { .. }) {
         return;
     }
@@ -389,32 +398,33 @@ fn note(event: &konklave::Event, recorder: &Recorder) {
     recorder.note(&kind, value);
 }
 
-impl Service for Group {
+impl Service for GroupService {
     fn node(&self) -> String {
         self.node().name().to_owned()
     }
 
-    fn acquire(&self, wish: Wish) -> Promise<'_, Result<Box<dyn Hold>, Denied>> {
+    fn acquire(&self, wish: AcquireRequest) -> BoxFuture<'_, Result<Box<dyn HeldClaim>, Denied>> {
         Box::pin(self.obtain(wish))
     }
 
     fn over(&self, session: u64) {
-        self.families.over(session);
+        self.nested.over(session);
     }
 
-    fn status(&self, prefix: &str, limit: usize) -> Promise<'_, Result<Status, Problem>> {
+    fn status(&self, prefix: &str, limit: usize) -> BoxFuture<'_, Result<Status, Problem>> {
         let sessions = self.counts.sessions.load(Ordering::Relaxed);
         let status = report::status(&self.node().status(), prefix, limit, sessions);
         Box::pin(async { Ok(status) })
     }
 
-    fn why(&self, name: &str) -> Promise<'_, Result<Explanation, Problem>> {
+    fn why(&self, name: &str) -> BoxFuture<'_, Result<Explanation, Problem>> {
         let status = self.node().status();
         let mut explanation = explain::explain(&self.node().why(name), &status);
         Box::pin(async move {
             if !status.member && status.missing.is_some() {
-                // After what is missing, who.
-                for (i, why) in silent(&self.founders, TRY).await.into_iter().enumerate() {
+                // After the line about what is missing come the founders that do not answer.
+                let silent = silent(&self.founders, PROBE_TIMEOUT).await;
+                for (i, why) in silent.into_iter().enumerate() {
                     let place = explanation.reasons.len().min(1 + i);
                     explanation.reasons.insert(place, format!("founder {why}"));
                 }
@@ -428,11 +438,11 @@ impl Service for Group {
         name: &str,
         target: Target,
         token: Option<Token>,
-    ) -> Promise<'_, Result<(), Problem>> {
+    ) -> BoxFuture<'_, Result<(), Problem>> {
         let name = name.to_owned();
         Box::pin(async move {
             self.recorder.note("revoked", json!({ "name": name }));
-            tracing::info!(%name, "an operator takes it from whoever holds it");
+            tracing::info!(%name, "an operator revokes the grants of {name}");
             let revoked = async {
                 match target {
                     Target::Election => self.node().step_down(&name).await,
@@ -440,22 +450,22 @@ impl Service for Group {
                     Target::Lock => self.node().revoke(&name, token).await,
                 }
             };
-            match self.promptly(revoked).await {
+            match self.without_waiting(revoked).await {
                 Err(error @ Error::NoGroup(_)) => {
-                    let why = self.hindrance().await.unwrap_or_else(|| error.to_string());
-                    Err((Trouble::Unavailable, why))
+                    let why = self.why_no_grants().await.unwrap_or_else(|| error.to_string());
+                    Err((FailureKind::Unavailable, why))
                 }
                 result => result.map_err(problem),
             }
         })
     }
 
-    fn watch(&self, to: mpsc::Sender<Event>) -> Promise<'_, Result<(), Problem>> {
+    fn watch(&self, to: mpsc::Sender<Event>) -> BoxFuture<'_, Result<(), Problem>> {
         let (mut events, mut losses) = (self.node().events(), self.losses.subscribe());
         Box::pin(async move {
             loop {
                 tokio::select! {
-                    // Who reads too slowly is told what it missed by the member's own events.
+                    // A lagging receiver gets an error here, and a `Missed` event from the member.
                     Ok(lost) = losses.recv() => {
                         if to.send(changes::forfeited(lost, self.node())).await.is_err() {
                             return Ok(());
@@ -473,58 +483,59 @@ impl Service for Group {
         })
     }
 
-    fn send(&self, group: &str, payload: Payload) -> Promise<'_, Result<(), Problem>> {
+    fn send(&self, group: &str, payload: Payload) -> BoxFuture<'_, Result<(), Problem>> {
         let group = group.to_owned();
         Box::pin(async move {
             let bytes = payload.into_bytes();
             let bytes =
-                bytes.ok_or_else(|| (Trouble::Usage, "no hexadecimal digits".to_owned()))?;
-            let Err((kind, message)) = self.circles.send(self.node(), &group, bytes).await else {
+                bytes.ok_or_else(|| (FailureKind::Usage, "payload: not hexadecimal".to_owned()))?;
+            let Err((kind, message)) = self.app_groups.send(self.node(), &group, bytes).await
+            else {
                 return Ok(());
             };
-            Err(match self.hindrance().await {
-                Some(why) if kind == Trouble::Unavailable => (kind, format!("{group}: {why}")),
+            Err(match self.why_no_grants().await {
+                Some(why) if kind == FailureKind::Unavailable => (kind, format!("{group}: {why}")),
                 Some(_) | None => (kind, message),
             })
         })
     }
 
-    fn receive(&self, group: &str, to: mpsc::Sender<Event>) -> Promise<'_, Result<(), Problem>> {
+    fn receive(&self, group: &str, to: mpsc::Sender<Event>) -> BoxFuture<'_, Result<(), Problem>> {
         let group = group.to_owned();
-        Box::pin(async move { self.circles.receive(self.node(), &group, to).await })
+        Box::pin(async move { self.app_groups.receive(self.node(), &group, to).await })
     }
 
-    fn record(&self) -> Promise<'_, Result<String, Problem>> {
-        // In JSON, a text may grow by half: quotes are written with a bar before them.
+    fn record(&self) -> BoxFuture<'_, Result<String, Problem>> {
+        // As a JSON string the text grows, because each quote is escaped. Half of a frame leaves room for that.
         let text =
             self.recorder.text(report::passed(&self.nodes, self.recorder.life()), MAX_FRAME / 2);
         Box::pin(async { Ok(text) })
     }
 
-    fn examine(&self) -> Promise<'_, Vec<Finding>> {
+    fn examine(&self) -> BoxFuture<'_, Vec<Finding>> {
         let status = self.node().status();
-        // Three in one process are for trying things out, and keep nothing.
+        // The three members of --dev store nothing.
         let kept = self.nodes.len() == 1;
         let mut findings = report::examine(&status, self.protected, kept);
-        findings.push(deadlocks::examine(&status));
+        findings.push(wait_cycles::examine(&status));
         if self.node().is_unlisted() && self.started.elapsed() > SETTLING {
             findings.push(Finding { what: "peers".into(), well: false, detail: UNLISTED.into() });
         }
         if let Some(why) = self.unread.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            let detail = format!("at the last SIGHUP nothing was reloaded: {why}");
+            let detail = format!("the last SIGHUP failed, the agent keeps its settings: {why}");
             findings.push(Finding { what: "reload".into(), well: false, detail });
         }
-        if let Some(detail) = self.doorman.obstacle() {
+        if let Some(detail) = self.policy.obstacle() {
             findings.push(Finding { what: "way to the socket".into(), well: false, detail });
         }
         for detail in self.secrets.iter().filter_map(|file| super::secrets::exposed(file)) {
             findings.push(Finding { what: "key".into(), well: false, detail });
         }
         Box::pin(async move {
-            // Who is missing, and why. A group that has grown beyond its founders does not need them.
+            // A group with at least as many voters as founders does not need the silent ones.
             let voters = status.members.iter().filter(|member| member.votes).count();
             if !status.member || voters < self.founders.len() {
-                for detail in silent(&self.founders, TRY).await {
+                for detail in silent(&self.founders, PROBE_TIMEOUT).await {
                     findings.push(Finding { what: "founder".into(), well: false, detail });
                 }
             }

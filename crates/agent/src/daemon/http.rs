@@ -1,4 +1,4 @@
-//! Metrics for Prometheus, and two words for whoever keeps us alive.
+//! The HTTP endpoint: metrics for Prometheus, and health and readiness for supervisors.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use axum::http::{StatusCode, header};
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-use super::group::Group;
+use super::group::GroupService;
 use crate::failure::Failure;
 use crate::service::Service;
 
-/// Opens the port: whoever calls waits until it is served.
+/// Opens the port. Connections wait until [`serve`] accepts them.
 pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     let what = format!("cannot serve metrics at {address}");
-    let fail = Failure::bind(what, "--metrics ADDRESS names another port");
+    let fail = Failure::bind(what, "choose another port with --metrics ADDRESS");
     TcpListener::bind(address).await.map_err(fail)
 }
 
-/// Serves for ever.
-pub(super) async fn serve(listener: TcpListener, group: Arc<Group>) {
+/// Serves until the task is aborted.
+pub(super) async fn serve(listener: TcpListener, group: Arc<GroupService>) {
     let (metrics, ready) = (Arc::clone(&group), group);
     let routes = Router::new()
         .route(
@@ -40,9 +40,9 @@ pub(super) async fn serve(listener: TcpListener, group: Arc<Group>) {
             }),
         );
     if let Ok(address) = listener.local_addr() {
-        tracing::info!(%address, "metrics");
+        tracing::info!(%address, "serving metrics");
     }
     if let Err(error) = axum::serve(listener, routes).await {
-        tracing::error!(%error, "metrics are no longer served");
+        tracing::error!(%error, "metrics are no longer served: restart the agent");
     }
 }

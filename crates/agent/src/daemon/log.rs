@@ -1,4 +1,4 @@
-//! The log: on stderr, for people or for machines, as loud as one likes.
+//! The log on stderr: as text or JSON, with a level that can change while the agent runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -10,12 +10,12 @@ use tracing_subscriber::{Layer, Registry, fmt};
 
 use crate::config::{Level, Settings};
 
-/// How loud it is; can be changed while it runs.
+/// The current log level.
 #[derive(Clone, Debug)]
 pub(super) struct Log(Arc<AtomicU8>);
 
 impl Log {
-    /// As loud as `settings` say from now on.
+    /// Sets the level to that of `settings`.
     pub(super) fn level(&self, settings: &Settings) {
         self.0.store(settings.log.unwrap_or(Level::Info) as u8, Ordering::Relaxed);
     }
@@ -23,23 +23,23 @@ impl Log {
 
 impl<S> Filter<S> for Log {
     fn enabled(&self, what: &tracing::Metadata<'_>, _: &Context<'_, S>) -> bool {
-        let loudness = match *what.level() {
+        let level = match *what.level() {
             tracing::Level::ERROR => Level::Error,
             tracing::Level::WARN => Level::Warn,
             tracing::Level::INFO => Level::Info,
             tracing::Level::DEBUG => Level::Debug,
             tracing::Level::TRACE => Level::Trace,
         };
-        loudness as u8 <= self.0.load(Ordering::Relaxed)
+        level as u8 <= self.0.load(Ordering::Relaxed)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        // It may become as loud as it can.
+        // A reload may raise the level to any value.
         Some(LevelFilter::TRACE)
     }
 }
 
-/// Starts to log.
+/// Starts the log.
 pub(super) fn start(settings: &Settings) -> Log {
     let log = Log(Arc::default());
     log.level(settings);
@@ -48,7 +48,7 @@ pub(super) fn start(settings: &Settings) -> Log {
         Some(true) => lines.json().boxed(),
         Some(false) | None => lines.with_ansi(colours()).with_target(false).boxed(),
     };
-    // Whoever embeds us may have a log of its own.
+    // Fails if the program that embeds the agent has installed a log of its own, which stays.
     let _ = tracing_subscriber::registry().with(lines.with_filter(log.clone())).try_init();
     log
 }

@@ -1,8 +1,8 @@
-//! A word to systemd, if it asked for one.
+//! Notifications to systemd (`sd_notify`), if it started the agent with `Type=notify`.
 
 use std::os::unix::net::UnixDatagram;
 
-/// Says `state` (`READY=1`, `STOPPING=1`, …) to whoever started us.
+/// Sends `state` (`READY=1`, `STOPPING=1`, …) to systemd.
 pub(super) fn notify(state: &str) {
     let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let Ok(socket) = UnixDatagram::unbound() else { return };
@@ -23,6 +23,6 @@ pub(super) fn notify(state: &str) {
         socket.send_to(state.as_bytes(), &path)
     };
     if let Err(error) = sent {
-        tracing::debug!(%error, "systemd does not listen");
+        tracing::debug!(%error, "cannot notify systemd");
     }
 }

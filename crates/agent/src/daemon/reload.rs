@@ -1,45 +1,45 @@
-//! SIGHUP: what can change while the agent runs.
+//! SIGHUP: reads the settings again while the agent runs.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-use super::group::Group;
-use super::{Protection, doorman, log, notify, protection, read, refused, seeds};
+use super::group::GroupService;
+use super::{Protection, log, notify, policy, protection, read, refused, seeds};
 use crate::args::DaemonArgs;
 use crate::config::Settings;
 use crate::failure::Failure;
-use crate::server::SharedDoorman;
+use crate::server::SharedAccessPolicy;
 
-/// Reads the file again at each SIGHUP; never ends.
+/// Reads the settings again at each SIGHUP; never returns.
 pub(super) async fn reload(
     args: &DaemonArgs,
     mut hangups: tokio::signal::unix::Signal,
-    door: &SharedDoorman,
+    access: &SharedAccessPolicy,
     log: &log::Log,
-    group: &Group,
+    group: &GroupService,
 ) -> Infallible {
     let mut before = read(args).ok();
     let first = before.clone();
     while hangups.recv().await.is_some() {
         notify::notify("RELOADING=1");
         let read = read(args).and_then(|settings| {
-            let new = doorman(&settings)?;
+            let new = policy(&settings)?;
             renew(group, &settings, first.as_ref())?;
             Ok((new, settings))
         });
         match read {
             Ok((new, settings)) => {
-                if let Err(error) = door.replace(new) {
-                    tracing::error!(%error, "the socket's mode is not changed");
+                if let Err(error) = access.replace(new) {
+                    tracing::error!(%error, "cannot change the permissions of the socket");
                 }
-                if let Some(obstacle) = door.obstacle() {
+                if let Some(obstacle) = access.obstacle() {
                     tracing::warn!("{obstacle}");
                 }
                 log.level(&settings);
                 if before.clone().map(lasting) != Some(lasting(settings.clone())) {
                     tracing::warn!(
-                        "reloaded; what is new beyond log, allow-*, peers, keys and certificates \
-                         needs a restart"
+                        "reloaded log, allow-users, allow-groups, peers, keys and certificates; the \
+                         other changed settings need a restart"
                     );
                 } else {
                     tracing::info!("reloaded");
@@ -48,7 +48,7 @@ pub(super) async fn reload(
                 group.reloaded(None);
             }
             Err(error) => {
-                tracing::error!(%error, "nothing is reloaded");
+                tracing::error!(%error, "reload failed: the agent keeps its settings");
                 group.reloaded(Some(error.to_string()));
             }
         }
@@ -57,7 +57,7 @@ pub(super) async fn reload(
     std::future::pending().await
 }
 
-/// What takes a restart to change.
+/// The settings that only a restart can change.
 fn lasting(settings: Settings) -> Settings {
     let some = |file: Option<PathBuf>| file.map(|_| PathBuf::new());
     Settings {
@@ -74,9 +74,13 @@ fn lasting(settings: Settings) -> Settings {
     }
 }
 
-/// Calls whoever is new in the list, and protects new connections by what the files say now.
-fn renew(group: &Group, settings: &Settings, first: Option<&Settings>) -> Result<(), Failure> {
-    // Another kind of protection than that of the start takes a restart.
+/// Connects to new peers, and uses the current keys and certificates for new connections.
+fn renew(
+    group: &GroupService,
+    settings: &Settings,
+    first: Option<&Settings>,
+) -> Result<(), Failure> {
+    // Changing the kind of protection (key or TLS) needs a restart.
     let kind = |s: &Settings| (s.key_file.is_some(), s.tls_key.is_some());
     let alike = first.is_some_and(|first| kind(first) == kind(settings));
     let protection = protection(settings)?;

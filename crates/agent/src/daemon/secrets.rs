@@ -1,4 +1,4 @@
-//! Files that nobody else should be able to read.
+//! Checks the permissions of files with keys.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,18 +12,18 @@ pub(super) fn files(settings: &Settings) -> Vec<PathBuf> {
     files.into_iter().flatten().cloned().collect()
 }
 
-/// What is wrong with a file of a key: that anyone can read it, or more than its owner can write it. Its
-/// group may read it: that is how a secret of Kubernetes comes.
+/// What is wrong with the permissions of a key file: everyone can read it, or others than its owner can write
+/// it. The group may read it, because Kubernetes mounts secrets so.
 pub(super) fn exposed(file: &Path) -> Option<String> {
     let facts = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
     let mode = facts.mode() & 0o777;
     let what = match (mode & 0o004, mode & 0o022) {
         (0, 0) => return None,
-        (0, _) => "others can change it",
+        (0, _) => "other users can change it",
         _ => "everyone on this machine can read it",
     };
     let file = file.display();
-    Some(format!("{file}: {what} (mode {mode:03o}); chmod 400 {file}, and make a new key"))
+    Some(format!("{file}: {what} (mode {mode:03o}): create a new key, then chmod 400 {file}"))
 }
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_for_its_owner_and_at_most_readers_of_its_group() {
+    fn key_file_is_exposed_if_others_can_read_or_write_it() {
         let file = std::env::temp_dir().join(format!("konklave-secret-{}", std::process::id()));
         fs::write(&file, "secret").expect("written");
         for (mode, well) in [
@@ -50,7 +50,7 @@ mod tests {
             assert_eq!(exposed(&file).is_none(), well, "{mode:o}: {:?}", exposed(&file));
         }
         fs::remove_file(&file).expect("ours");
-        assert_eq!(exposed(&file), None, "what is not there is told where it is read");
-        assert_eq!(exposed(Path::new("/dev/null")), None, "no file");
+        assert_eq!(exposed(&file), None, "reading a missing file reports it");
+        assert_eq!(exposed(Path::new("/dev/null")), None, "not a regular file");
     }
 }

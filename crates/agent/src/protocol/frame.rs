@@ -1,4 +1,4 @@
-//! Frames: a length and a JSON object, read and written without trust.
+//! Frames: a length and a JSON object. Reading checks both, because the peer is not trusted.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -6,24 +6,24 @@ use serde::de::DeserializeOwned;
 /// The longest frame, its length not counted.
 pub const MAX_FRAME: usize = 4 << 20;
 
-/// What is wrong with a frame.
+/// An invalid frame.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// Nobody here sends so much.
-    #[error("a frame of {0} bytes; the limit is {MAX_FRAME}")]
+    /// The frame is too long.
+    #[error("the frame has {0} bytes; {MAX_FRAME} at most are allowed")]
     TooLong(usize),
-    /// It is not what it should be.
-    #[error("a frame that is not understood: {why}")]
+    /// The frame is not the expected JSON object.
+    #[error("the frame is invalid: {why}")]
     Malformed {
-        /// Its number, as far as it has one.
+        /// The number of the call, if it can be read.
         id: Option<u64>,
-        /// What is wrong.
+        /// The error of the JSON reader.
         why: serde_json::Error,
     },
 }
 
-/// A value as a frame.
+/// Encodes a value as a frame.
 pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     let mut frame = vec![0; 4];
     let malformed = |why| FrameError::Malformed { id: None, why };
@@ -38,16 +38,16 @@ pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     }
 }
 
-/// Bytes as they come, and the frames among them.
+/// Splits received bytes into frames.
 #[derive(Debug, Default)]
 pub struct Frames {
     bytes: Vec<u8>,
-    /// Where the first frame that was not taken starts.
+    /// Where the first frame starts that has not been taken.
     start: usize,
 }
 
 impl Frames {
-    /// Where newly read bytes go: at the end.
+    /// The buffer to append received bytes to.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         if self.start > 0 {
             self.bytes.drain(..self.start);
@@ -56,8 +56,8 @@ impl Frames {
         &mut self.bytes
     }
 
-    /// The next whole frame, if it is there. After one that is too long nothing can be read any more:
-    /// nobody knows where the next one begins. One that is not understood is passed over.
+    /// The next complete frame, if there is one. A malformed frame is skipped. After a frame that is too long,
+    /// nothing more can be read, because the start of the next one is unknown.
     pub fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let rest = &self.bytes[self.start..];
         let Some((length, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
@@ -73,7 +73,7 @@ impl Frames {
     }
 }
 
-/// The number of a call that is otherwise not understood, for the answer to have it.
+/// The number of a call that is otherwise malformed, for its answer.
 fn number_of(body: &[u8]) -> Option<u64> {
     #[derive(serde::Deserialize)]
     struct Numbered {

@@ -1,10 +1,10 @@
-//! Bytes in JSON: as text where they are text, in hexadecimal digits where they are not.
+//! Bytes in JSON: UTF-8 as a string, other bytes as hexadecimal digits.
 
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-/// From here on it matters how long the bytes become.
+/// Messages longer than this are written as digits if escaping would make them too long for a frame.
 const LONG: usize = 1 << 16;
 
 /// The bytes of a message.
@@ -13,12 +13,12 @@ const LONG: usize = 1 << 16;
 pub enum Payload {
     /// UTF-8.
     Text(String),
-    /// Anything else, two digits a byte.
+    /// Other bytes, two digits each.
     Hex(String),
 }
 
 impl Payload {
-    /// Wraps `bytes`: as text where they are text, unless that would become far too long.
+    /// Wraps `bytes`: UTF-8 as text, unless escaping would make a long text too long for a frame.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         // In JSON, a control character takes up to six bytes, and a quote two.
@@ -41,7 +41,7 @@ impl Payload {
         Self::Hex(digits)
     }
 
-    /// The bytes; none if the digits are not digits.
+    /// The bytes; `None` if the digits are invalid.
     #[must_use]
     pub fn into_bytes(self) -> Option<Vec<u8>> {
         match self {

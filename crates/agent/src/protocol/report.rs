@@ -1,74 +1,74 @@
-//! What the agent reports: the group, its locks, and why someone waits.
+//! The reports of an agent: the group, its locks and elections, explanations and checks.
 
 use serde::{Deserialize, Serialize};
 
-/// What is claimed of a name.
+/// The kind of grant that a client requests.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Claim {
-    /// The lock, alone.
+pub enum ClaimKind {
+    /// The lock, exclusively.
     Exclusive,
-    /// The lock, with other readers.
+    /// The lock, shared with other readers.
     Shared,
-    /// One of so many slots.
+    /// A slot of a semaphore.
     Slot {
-        /// How many there are.
+        /// The number of slots.
         of: u32,
     },
-    /// Leadership.
+    /// Leadership in an election.
     Leadership {
-        /// Higher ones go first.
+        /// Candidates with a higher priority are elected first.
         priority: i32,
     },
 }
 
-/// All about the group, as one agent sees it.
+/// The group as one agent sees it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// The name of the schema.
     pub schema: String,
     /// The agent's name.
     pub node: String,
-    /// What the agent can do now.
-    pub standing: Standing,
+    /// The state of the agent.
+    pub standing: AgentState,
     /// The view.
     pub view: ViewReport,
     /// The locks and semaphores.
     pub locks: Vec<LockReport>,
     /// The elections.
     pub elections: Vec<LockReport>,
-    /// How many names were left out, beyond the limit.
+    /// How many names are left out because of the limit.
     pub more: usize,
     /// How many clients are connected to this agent.
     pub sessions: usize,
 }
 
-/// What an agent can do.
+/// The state of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
-    /// Looks for others; there is no view yet.
+pub enum AgentState {
+    /// Looking for other agents; there is no view yet.
     Forming,
-    /// In a view of a majority: grants are made.
+    /// In a view with a majority: it grants locks.
     Primary,
-    /// Without a majority, or between views: nothing is granted.
+    /// Without a majority, or between views: it grants nothing.
     Blocked,
-    /// Leaves, or was excluded.
+    /// Leaving the group, or excluded from it.
     Out,
 }
 
 /// A view of the group.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ViewReport {
-    /// Grows when all members were down at once.
+    /// Grows when the group is founded anew.
     pub generation: u32,
     /// Grows with each view.
     pub epoch: u64,
-    /// How many voters a decision needs.
+    /// How many voters are a majority.
     pub quorum: usize,
     /// How many voters this agent hears, itself included.
     pub heard: usize,
-    /// Who leads the view.
+    /// The member that orders the group's decisions.
     pub coordinator: Option<String>,
     /// The members, in order of seniority.
     pub members: Vec<MemberReport>,
@@ -77,21 +77,21 @@ pub struct ViewReport {
 /// A member of the view.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemberReport {
-    /// What people call it.
+    /// The member's name.
     pub name: String,
     /// Its number in the group.
     pub id: u32,
-    /// Which of its lives this is.
+    /// Grows with each restart of the agent.
     pub incarnation: u32,
     /// Whether it is the agent that reports.
     pub me: bool,
-    /// Whether it has a vote; not while it is entering.
+    /// Whether it has a vote. A joining member has none yet.
     pub votes: bool,
-    /// Whether a connection to it stands.
+    /// Whether the agent is connected to it.
     pub connected: bool,
-    /// Whether it is suspected to be down.
+    /// Whether it is suspected of a crash.
     pub suspected: bool,
-    /// When it was last heard, in seconds ago; nothing for the agent itself.
+    /// Seconds since its last sign of life; `None` for the agent itself.
     pub heard: Option<f64>,
 }
 
@@ -102,45 +102,47 @@ pub struct LockReport {
     pub kind: String,
     /// The name.
     pub name: String,
-    /// How many may have it at a time, if it is a semaphore.
+    /// The number of slots of a semaphore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
-    /// Who has it.
+    /// The holders.
     pub holders: Vec<Holder>,
-    /// Who waits, the next one first.
+    /// The waiters, the next one first.
     pub waiters: Vec<Waiter>,
 }
 
-/// One who has a lock.
+/// A holder of a lock, a slot or leadership.
+///
+/// Only the holder's own agent knows the current holder and its deadline; other agents show the last grant.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Holder {
-    /// At which node.
+    /// The node of the holder.
     pub node: String,
-    /// What the client says of itself.
+    /// The label of the client.
     pub label: String,
     /// The fencing token.
     pub token: String,
-    /// What of it.
+    /// `exclusive`, `shared` or `slot`; a leader is `exclusive`.
     pub mode: String,
-    /// For how long, in seconds, as far as the agent that reports knows.
+    /// How long it has been held, in seconds, as far as the reporting agent knows.
     pub held: f64,
-    /// How long it is safe from now on, in seconds; only the holder's own agent knows.
+    /// How long it is still safe, in seconds; known to the holder's own agent only.
     pub safe: Option<f64>,
-    /// Whether an operator took it, and it has not let it go yet.
+    /// Whether an operator revoked it, and the holder has not released it yet.
     #[serde(default)]
     pub taken: bool,
-    /// What else there is to say: its node is gone, or nobody uses it just now.
+    /// A remark for people: the node is gone, the grant is revoked, or cached without a user.
     pub remark: Option<String>,
 }
 
-/// One who waits for a lock.
+/// A waiter for a lock, a slot or leadership.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Waiter {
-    /// At which node.
+    /// The node of the waiter.
     pub node: String,
-    /// What the client says of itself.
+    /// The label of the client.
     pub label: String,
-    /// What of it.
+    /// `exclusive`, `shared` or `slot`; a leader is `exclusive`.
     pub mode: String,
     /// Its priority, in elections.
     pub priority: i32,
@@ -151,23 +153,23 @@ pub struct Waiter {
 pub struct Explanation {
     /// The name of the schema.
     pub schema: String,
-    /// The name in question.
+    /// The name.
     pub name: String,
-    /// Whether it could be had at once.
+    /// Whether a request now would be granted at once.
     pub free: bool,
-    /// The reasons, in words, the weightiest first.
+    /// The reasons as sentences, the most important first.
     pub reasons: Vec<String>,
-    /// Names and owners that wait for each other in a circle, if they do.
+    /// The clients of a deadlock, each waiting for the next; empty if there is none.
     pub cycle: Vec<String>,
 }
 
-/// What an examination found.
+/// The result of a check.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was checked.
     pub what: String,
-    /// Whether it is well.
+    /// Whether the check passed.
     pub well: bool,
-    /// What was seen, and what to do.
+    /// What was found, and what to do.
     pub detail: String,
 }

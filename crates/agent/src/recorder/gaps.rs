@@ -1,23 +1,24 @@
-//! What a merged recording does not have, as far as it can tell itself.
+//! Finds gaps in a merged recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Line, parse};
+use crate::protocol::counted;
 
-/// What one agent noted in one of its lives.
+/// The range of lines that one agent recorded in one of its lives.
 struct Noted {
     /// The number and the time of the first line.
     first: (u64, f64),
     last: (u64, f64),
-    /// Numbers that are missing in between: how many, and from when to when.
+    /// Missing numbers in between: how many, and the times before and after.
     holes: Vec<(u64, f64, f64)>,
 }
 
-/// Whose, whether of messages (they are counted apart), and in which life.
+/// By node, whether the lines are messages (counted apart), and life.
 type Notes<'a> = BTreeMap<(&'a str, bool, u64), Noted>;
 
-/// What is missing in a merged recording, in words: agents that are spoken of and have noted nothing,
-/// and those that no longer remember what others do.
+/// The gaps of a merged recording, for people: agents that are mentioned but have no recording, missing numbers,
+/// and recordings that begin later than others.
 pub fn gaps(merged: &str) -> Result<Vec<String>, String> {
     let lines = parse(merged)?;
     let begin = lines.iter().map(|line| line.at).fold(f64::INFINITY, f64::min);
@@ -25,15 +26,15 @@ pub fn gaps(merged: &str) -> Result<Vec<String>, String> {
     let notes = notes(&lines);
     let mut told: Vec<String> = silent(&lines)
         .into_iter()
-        .map(|node| format!("{node}: nothing of what it noted; what it sent is not shown"))
+        .map(|node| format!("{node}: no recording, so messages that it sent are not shown"))
         .collect();
     for ((node, message, life), noted) in &notes {
-        let what = if *message { "messages" } else { "events" };
+        let what = if *message { "message" } else { "event" };
         for (count, from, to) in &noted.holes {
             let (from, to) = (after(*from), after(*to));
-            told.push(format!("{node}: {count} {what} between {from} and {to}"));
+            told.push(format!("{node}: {} between {from} and {to}", counted(*count, what)));
         }
-        // The first of all lives that are there: what an earlier one noted went with its process.
+        // Only for the first recorded life: the lines of earlier lives were lost with their processes.
         let is_first = notes.range((*node, *message, 0)..(*node, *message, *life)).next().is_none();
         let (number, at) = noted.first;
         let further = |((other, kind, _), theirs): (&(&str, bool, u64), &Noted)| {
@@ -41,9 +42,8 @@ pub fn gaps(merged: &str) -> Result<Vec<String>, String> {
         };
         if is_first && number > 1 && notes.iter().any(further) {
             let (count, at) = (number - 1, after(at));
-            told.push(format!(
-                "{node}: the {count} {what} before {at}, which it no longer remembers"
-            ));
+            let what = counted(count, what);
+            told.push(format!("{node}: {what} before {at}, dropped because its recorder was full"));
         }
     }
     Ok(told)
@@ -65,7 +65,7 @@ fn notes(lines: &[Line]) -> Notes<'_> {
     notes
 }
 
-/// Who is spoken of, and says nothing.
+/// The nodes that are mentioned, but have no lines of their own.
 fn silent(lines: &[Line]) -> BTreeSet<String> {
     let mut spoken: BTreeSet<String> = lines.iter().filter_map(Line::peer).collect();
     for line in lines.iter().filter(|line| line.kind == "view") {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_spoken_of_and_silent_and_who_forgot_what_others_know_is_told() {
+    fn missing_recordings_holes_and_dropped_lines_are_reported() {
         let plain = |node: &str, number, at| line(node, number, at, "asked", json!({}));
         let whole = plain("a", 1, 10.0) + &plain("b", 1, 11.0) + &plain("a", 2, 12.0);
         assert_eq!(gaps(&whole), Ok(Vec::new()));
@@ -109,10 +109,10 @@ mod tests {
         assert_eq!(
             told,
             [
-                "c: nothing of what it noted; what it sent is not shown",
-                "d: nothing of what it noted; what it sent is not shown",
+                "c: no recording, so messages that it sent are not shown",
+                "d: no recording, so messages that it sent are not shown",
                 "b: 2 events between 1.500 s and 2.000 s",
-                "b: the 40 events before 1.500 s, which it no longer remembers",
+                "b: 40 events before 1.500 s, dropped because its recorder was full",
             ]
         );
         assert!(gaps("nonsense").is_err());

@@ -1,4 +1,4 @@
-//! A recording as a `.run`, so that what draws and exports runs can open a real incident.
+//! Converts a recording into a `.run`, so that `draw`, `replay` and `export` can open a real incident.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::{Line, parse};
 
-/// What such a run names in the place of an algorithm.
+/// The name in the place of an algorithm in such a run.
 pub const ALGORITHM: &str = "group/agents";
 
-/// Nanoseconds in a tick of the header's unit, the second.
+/// Ticks per second: a tick is a nanosecond.
 const UNIT: f64 = 1e9;
 
-/// The lines of a merged recording as a `.run`: of all names, or of `only` one. Nodes are numbered in
-/// the order of their names; the header's scenario has the names, and what is `missing`, in words.
+/// Converts a merged recording into a `.run`, with all names or `only` one. Nodes are numbered in the order of
+/// their names. The scenario in the header contains the names, and the `missing` parts as text.
 pub fn as_run(merged: &str, only: Option<&str>, missing: &[String]) -> Result<String, String> {
     let lines = parse(merged)?;
     let mut ids: BTreeMap<String, u32> = lines
@@ -43,7 +43,7 @@ pub fn as_run(merged: &str, only: Option<&str>, missing: &[String]) -> Result<St
     let mut last = 0;
     for event in &lines {
         let node = ids[&event.node];
-        // Clocks of machines differ, and may be set back; a run goes forward.
+        // The clocks of machines differ and may be set back, but times of a run never decrease.
         last = (((event.at - begin) * UNIT) as u64).max(last);
         if let Some(step) = step(event, node, &ids, &mut messages, &mut held, only) {
             let (why, done) = step;
@@ -64,7 +64,7 @@ fn line(value: &Value) -> String {
 
 type Messages = BTreeMap<(u32, u32, u64), u64>;
 
-/// A step: why it was made, and what was done.
+/// The input and the effects of a step.
 fn step(
     line: &Line,
     node: u32,
@@ -92,7 +92,7 @@ fn step(
             )
         }
         ("received", Some(from)) => {
-            // Without its sending, it came from nowhere that was recorded.
+            // Left out if the recording does not contain the send of this message.
             let id = messages.get(&(from, node, number))?;
             (json!({ "message": { "from": from, "id": id, "body": kind } }), Vec::new())
         }

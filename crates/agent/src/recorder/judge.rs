@@ -1,24 +1,24 @@
-//! What a recorded incident says about the promises: judged by its tokens, as real agents noted them.
+//! Judges a recorded incident by its fencing tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use konklave::Token;
 use serde_json::Value;
 
-/// What a judgement found.
+/// The result of a judgement.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Verdict {
     /// How many grants were recorded.
     pub grants: usize,
-    /// Of how many locks, semaphores and elections.
+    /// How many locks, semaphores and elections had grants.
     pub names: usize,
-    /// How many of the grants have no recorded end: still held, or their agent was killed.
+    /// How many grants have no recorded end: they are still held, or their agent was killed.
     pub open: usize,
-    /// What must not have happened, in words.
+    /// Violations, as sentences.
     pub violations: Vec<String>,
 }
 
-/// What has a name: each kind has names of its own.
+/// The kind of a name. A lock, a semaphore and an election may have the same name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Lock,
@@ -30,14 +30,15 @@ struct Grant {
     node: u32,
     from: u64,
     to: Option<u64>,
-    /// Whether nobody else may have it meanwhile; not of a shared lock, or a slot.
+    /// Whether the grant is exclusive: not a shared lock or a slot.
     alone: bool,
 }
 
-/// Judges the steps of a run that [`as_run`](super::as_run) wrote, each as its JSON object, with the
-/// `names` of its nodes as its scenario has them: that no token
-/// was granted twice, that on each agent the tokens of a name only grew, and that nobody held alone what
-/// the holder before, by token, had not let go. Between agents that is judged by their wall clocks.
+/// Judges the steps of a run that [`as_run`](super::as_run) wrote, as JSON objects. `names` are the names of
+/// the nodes in the scenario.
+///
+/// No token may be granted twice. On each agent, the tokens of a name must grow. No exclusive grant may begin
+/// before the previous one, by token, has ended; between agents, their wall clocks decide that.
 #[must_use]
 pub fn judge(names: &Value, steps: impl IntoIterator<Item = Value>) -> Verdict {
     let called = |node: u32| match names[node.to_string()].as_str() {
@@ -63,11 +64,11 @@ pub fn judge(names: &Value, steps: impl IntoIterator<Item = Value>) -> Verdict {
                 ));
                 continue;
             }
-            // Of those who share it, one may be told a moment after another.
+            // Shared grants may be recorded out of order, so only exclusive ones are compared.
             let before = if alone { last.insert((name.clone(), kind, node), token) } else { None };
             if let Some(before) = before.filter(|before| *before > token) {
                 verdict.violations.push(format!(
-                    "{name}: {} was granted token {token} after {before}: tokens only grow",
+                    "{name}: {} was granted token {token} after {before}, but tokens must grow",
                     called(node)
                 ));
             }
@@ -93,22 +94,22 @@ pub fn judge(names: &Value, steps: impl IntoIterator<Item = Value>) -> Verdict {
         if let Some((_, before, until, other)) = held
             && until > grant.from
         {
-            let by = if other == grant.node { "" } else { ", by the clocks of both" };
+            let by = if other == grant.node { "" } else { ", by the clocks of both machines" };
             verdict.violations.push(format!(
-                "{name}: {} held it with token {token} {:.3} s before {} let token {before} go{by}",
+                "{name}: {} was granted token {token} {:.3} s before {} released token {before}{by}",
                 called(grant.node),
                 (until - grant.from) as f64 / 1e9,
                 called(other)
             ));
         }
-        // Whose end nobody noted says nothing: its lease may have ended it.
+        // A grant without a recorded end is not compared: its lease may have ended it.
         let until = grant.to.unwrap_or(grant.from);
         held = Some(((name, *kind), *token, until, grant.node));
     }
     verdict
 }
 
-/// What is held in this mode, and whether nobody else may have it meanwhile.
+/// The kind of name that is held in this mode, and whether the grant is exclusive.
 fn kind_of(mode: &str) -> (Kind, bool) {
     match mode {
         "leadership" => (Kind::Election, true),
@@ -128,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// Where nobody has a name.
+    /// Judges with nodes that have no names.
     fn judge(steps: impl IntoIterator<Item = Value>) -> Verdict {
         super::judge(&Value::Null, steps)
     }
@@ -145,12 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn what_went_well_is_well() {
+    fn correct_run_has_no_violations() {
         let verdict = judge([
             granted(1, 0, "1.0.1", "exclusive"),
             released(2, 0, "1.0.1"),
             granted(3, 1, "1.0.2", "exclusive"),
-            // Its agent was killed: nobody noted the end.
+            // Its agent was killed, so its end is not recorded.
             granted(9, 0, "1.0.3", "exclusive"),
             granted(10, 2, "1.0.4", "shared"),
             granted(11, 1, "1.0.5", "shared"),
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn two_at_a_time_are_told() {
+    fn two_holders_at_a_time_are_a_violation() {
         let overlap = [
             granted(1_000_000_000, 0, "1.0.1", "exclusive"),
             granted(2_000_000_000, 1, "1.0.2", "exclusive"),
@@ -188,6 +189,6 @@ mod tests {
         let said = super::judge(&json!({ "0": "n0", "1": "n1" }), twice).violations.concat();
         assert!(said.contains("granted twice, at n0 and n1"), "{said}");
         let back = [granted(1, 0, "1.0.2", "leadership"), granted(2, 0, "1.0.1", "leadership")];
-        assert!(judge(back).violations.concat().contains("tokens only grow"));
+        assert!(judge(back).violations.concat().contains("tokens must grow"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a session asked for and holds. Each claim is a task: it waits, holds, and gives back.
+//! The claims of a session: requests that wait, and grants that are held. Each claim is a task.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,33 +11,33 @@ use tokio::task::JoinHandle;
 use super::Counts;
 use super::session::failed;
 use crate::clock::Moment;
-use crate::protocol::{Answer, Event, Refusal, Reply, Trouble};
-use crate::service::{Denied, Hold, Service, Wish};
+use crate::protocol::{Answer, Event, FailureKind, Refusal, Reply};
+use crate::service::{AcquireRequest, Denied, HeldClaim, Service};
 
-/// How long a session's claims may take to be given back.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long the claims of a session that ended may take to be released.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The claims of a session.
 pub(super) struct Claims {
     claims: BTreeMap<u64, Entry>,
     outbox: mpsc::Sender<Reply>,
     counts: Arc<Counts>,
-    /// How many are not over.
+    /// How many claims have not ended.
     living: Arc<AtomicUsize>,
 }
 
 struct Entry {
-    words: mpsc::UnboundedSender<Word>,
+    commands: mpsc::UnboundedSender<ClaimCommand>,
     task: JoinHandle<()>,
 }
 
-/// What a claim is told.
-enum Word {
-    /// Until when are you safe?
+/// A command for the task of a claim.
+enum ClaimCommand {
+    /// Report the deadline of the grant.
     Until(oneshot::Sender<Moment>),
-    /// You are no longer wanted; this call wants to know when you are gone.
+    /// Cancel the request or release the grant, then answer this call, if there is one.
     Over(Option<u64>),
-    /// Nobody shows a sign of life any more: this is what happened.
+    /// The session has expired, for this reason: release the grant as lost.
     Expired(String),
 }
 
@@ -46,16 +46,16 @@ impl Claims {
         Self { claims: BTreeMap::new(), outbox, counts, living: Arc::default() }
     }
 
-    /// Whether nothing is waited for or held.
+    /// Whether no request waits and no grant is held.
     pub(super) fn is_empty(&self) -> bool {
         self.living.load(Ordering::Acquire) == 0
     }
 
-    /// Asks for something; call `id` is answered when it is granted or refused.
+    /// Starts a claim. Call `id` is answered when the request is granted or refused.
     pub(super) fn ask(
         &mut self,
         id: u64,
-        wish: Wish,
+        request: AcquireRequest,
         service: Arc<dyn Service>,
         expires: watch::Receiver<Moment>,
     ) {
@@ -63,41 +63,43 @@ impl Claims {
             self.claims.retain(|_, entry| !entry.task.is_finished());
         }
         if self.claims.get(&id).is_some_and(|entry| !entry.task.is_finished()) {
-            let answer = failed((Trouble::Usage, format!("call {id} has asked already")));
+            let answer =
+                failed((FailureKind::Usage, format!("the id {id} is in use by another claim")));
             let outbox = self.outbox.clone();
             tokio::spawn(async move { outbox.send(Reply::Answer { id, answer }).await });
             return;
         }
-        let (words, mailbox) = mpsc::unbounded_channel();
+        let (commands, inbox) = mpsc::unbounded_channel();
         let counts = Arc::clone(&self.counts);
         let living = Living::new(&self.living);
-        let claim = Claim { id, outbox: self.outbox.clone(), mailbox, counts, expires };
+        let claim = ClaimTask { id, outbox: self.outbox.clone(), inbox, counts, expires };
         let task = tokio::spawn(async move {
             let _living = living;
-            claim.run(wish, service).await;
+            claim.run(request, service).await;
         });
-        self.claims.insert(id, Entry { words, task });
+        self.claims.insert(id, Entry { commands, task });
     }
 
-    /// Gives back, or takes back, the claim of call `claim`; call `id` is answered when it is done.
+    /// Ends the claim of call `claim`. Call `id` is answered when that is done.
     pub(super) fn release(&mut self, claim: u64, id: u64) {
         let told = self
             .claims
             .remove(&claim)
-            .is_some_and(|entry| entry.words.send(Word::Over(Some(id))).is_ok());
+            .is_some_and(|entry| entry.commands.send(ClaimCommand::Over(Some(id))).is_ok());
         if !told {
-            let answer = failed((Trouble::Unknown, format!("call {claim} holds nothing")));
+            let answer =
+                failed((FailureKind::Unknown, format!("call {claim} has no claim to release")));
             let outbox = self.outbox.clone();
             tokio::spawn(async move { outbox.send(Reply::Answer { id, answer }).await });
         }
     }
 
-    /// Until when each claim is safe, in a session that ends at `expires`.
+    /// The deadline of each grant, at most that of the session, `expires`.
     pub(super) async fn until(&self, expires: Moment) -> Vec<(u64, Moment)> {
         let mut all = Vec::new();
         for (&id, entry) in &self.claims {
             let (answer, told) = oneshot::channel();
-            if entry.words.send(Word::Until(answer)).is_ok()
+            if entry.commands.send(ClaimCommand::Until(answer)).is_ok()
                 && let Ok(until) = told.await
             {
                 all.push((id, until.min(expires)));
@@ -106,24 +108,28 @@ impl Claims {
         all
     }
 
-    /// Gives back everything; what is held is lost if the client has `expired`.
+    /// Ends all claims. If the session has `expired`, grants are released as lost, for that reason.
     pub(super) async fn give_back(self, expired: Option<&str>) {
         for entry in self.claims.values() {
-            let word = expired.map_or(Word::Over(None), |why| Word::Expired(why.to_owned()));
-            let _ = entry.words.send(word);
+            let command = expired
+                .map_or(ClaimCommand::Over(None), |why| ClaimCommand::Expired(why.to_owned()));
+            let _ = entry.commands.send(command);
         }
         let all = async {
             for (_, entry) in self.claims {
                 let _ = entry.task.await;
             }
         };
-        if tokio::time::timeout(FAREWELL, all).await.is_err() {
-            tracing::warn!("claims of a session could not be given back in time");
+        if tokio::time::timeout(RELEASE_TIMEOUT, all).await.is_err() {
+            tracing::warn!(
+                "grants of a client were not released within {} s; they are released when the group answers",
+                RELEASE_TIMEOUT.as_secs()
+            );
         }
     }
 }
 
-/// Counts a claim as long as it lives.
+/// Counts a claim until it is dropped.
 struct Living(Arc<AtomicUsize>);
 
 impl Living {
@@ -139,17 +145,17 @@ impl Drop for Living {
     }
 }
 
-struct Claim {
+struct ClaimTask {
     id: u64,
     outbox: mpsc::Sender<Reply>,
-    mailbox: mpsc::UnboundedReceiver<Word>,
+    inbox: mpsc::UnboundedReceiver<ClaimCommand>,
     counts: Arc<Counts>,
     expires: watch::Receiver<Moment>,
 }
 
-impl Claim {
-    async fn run(mut self, wish: Wish, service: Arc<dyn Service>) {
-        match self.wait(wish, &*service).await {
+impl ClaimTask {
+    async fn run(mut self, request: AcquireRequest, service: Arc<dyn Service>) {
+        match self.wait(request, &*service).await {
             Ok(hold) => self.hold(hold).await,
             Err((answer, asked)) => {
                 self.counts.refused.fetch_add(1, Ordering::Relaxed);
@@ -171,42 +177,44 @@ impl Claim {
 
     async fn wait(
         &mut self,
-        wish: Wish,
+        request: AcquireRequest,
         service: &dyn Service,
-    ) -> Result<Box<dyn Hold>, (Answer, Option<u64>)> {
-        let mut granted = service.acquire(wish);
+    ) -> Result<Box<dyn HeldClaim>, (Answer, Option<u64>)> {
+        let mut granted = service.acquire(request);
         loop {
             tokio::select! {
-                // A grant that is there is told, also to one who does not want it any more.
+                // A grant that has arrived is reported even if the client cancels at the same time.
                 biased;
                 granted = &mut granted => return granted.map_err(|denied| (refusal(denied), None)),
-                word = self.mailbox.recv() => match word {
-                    // Not safe at all: it is not ours.
-                    Some(Word::Until(_)) => {}
-                    Some(Word::Over(asked)) => {
+                command = self.inbox.recv() => match command {
+                    // There is no grant yet, hence no deadline.
+                    Some(ClaimCommand::Until(_)) => {}
+                    Some(ClaimCommand::Over(asked)) => {
                         let why = Refusal::Cancelled;
-                        return Err((Answer::Refused { why, message: "taken back".into() }, asked));
+                        let message = "the client cancelled the request".into();
+                        return Err((Answer::Refused { why, message }, asked));
                     }
-                    Some(Word::Expired(_)) | None => {
+                    Some(ClaimCommand::Expired(_)) | None => {
                         let why = Refusal::Cancelled;
-                        return Err((Answer::Refused { why, message: "gone".into() }, None));
+                        let message = "the session of the client ended".into();
+                        return Err((Answer::Refused { why, message }, None));
                     }
                 },
             }
         }
     }
 
-    async fn hold(mut self, mut hold: Box<dyn Hold>) {
+    async fn hold(mut self, mut hold: Box<dyn HeldClaim>) {
         self.counts.granted.fetch_add(1, Ordering::Relaxed);
         let until = hold.until().min(*self.expires.borrow());
         self.answer(self.id, Answer::Granted { token: hold.token(), until }).await;
         loop {
             tokio::select! {
-                word = self.mailbox.recv() => match word {
-                    Some(Word::Until(answer)) => {
+                command = self.inbox.recv() => match command {
+                    Some(ClaimCommand::Until(answer)) => {
                         let _ = answer.send(hold.until());
                     }
-                    Some(Word::Over(asked)) => {
+                    Some(ClaimCommand::Over(asked)) => {
                         let answer = match hold.release().await {
                             Ok(()) => Answer::Done,
                             Err(problem) => failed(problem),
@@ -216,7 +224,7 @@ impl Claim {
                         }
                         return;
                     }
-                    Some(Word::Expired(why)) => {
+                    Some(ClaimCommand::Expired(why)) => {
                         self.counts.lost.fetch_add(1, Ordering::Relaxed);
                         return hold.forfeit(why).await;
                     }
@@ -232,18 +240,19 @@ impl Claim {
         }
     }
 
-    /// What is lost is let go when the client says that it is, or is gone: the next one waits for that.
-    async fn let_go(mut self, hold: Box<dyn Hold>) {
-        while let Some(word) = self.mailbox.recv().await {
-            match word {
-                // It is good for nothing any more, so nobody is told until when.
-                Word::Until(_) => {}
-                Word::Over(asked) => {
+    /// Releases a lost grant when the client confirms the loss, or its session ends. The next holder waits for
+    /// that, because the client's command may still run.
+    async fn let_go(mut self, hold: Box<dyn HeldClaim>) {
+        while let Some(command) = self.inbox.recv().await {
+            match command {
+                // A lost grant has no deadline.
+                ClaimCommand::Until(_) => {}
+                ClaimCommand::Over(asked) => {
                     let _ = hold.release().await;
                     return self.done(asked).await;
                 }
-                // Counted and told before.
-                Word::Expired(_) => return drop(hold.release().await),
+                // The loss has been counted and reported.
+                ClaimCommand::Expired(_) => return drop(hold.release().await),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One client's session: what it holds lives as long as the connection does.
+//! The session of a client: its claims end when its connection does.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,30 +14,31 @@ use super::Counts;
 use super::claims::Claims;
 use crate::clock::Moment;
 use crate::protocol::{
-    Answer, Call, Event, FrameError, Frames, MAX_FRAME, Reply, Request, Trouble, VERSION,
+    Answer, Call, Event, FailureKind, FrameError, Frames, MAX_FRAME, Reply, Request, VERSION,
     check_name, encode, legible, millis,
 };
-use crate::service::{Problem, Service, Target, Wish};
+use crate::service::{AcquireRequest, Problem, Service, Target};
 
-/// A client that says nothing for so long after it came is sent away.
-const FIRST_WORD: Duration = Duration::from_secs(5);
-/// A client that does not read for so long is dead to us.
-const DEAF: Duration = Duration::from_secs(5);
+/// How long a client may take to send `hello`.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a client may read nothing. Then its session ends.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The shortest and the longest time to live of a session.
 const TTL: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(600));
-/// How often a sign of life is due at least: also the validity of a member's own lease is passed on so.
-const PULSE: Duration = Duration::from_millis(250);
-/// What a client may leave unread before it waits for its own answers.
+/// The longest interval of keep-alives. Their answers carry the deadlines, which the short lease of the member
+/// moves all the time.
+const KEEP_ALIVE: Duration = Duration::from_millis(250);
+/// How many replies may be queued for a client. Then its requests wait.
 const OUTBOX: usize = 256;
-/// How long a stranger may take to say what it is answered by, and how much it may say.
-const STRANGER: (Duration, usize) = (Duration::from_secs(1), 1 << 16);
-/// The longest answer, for people.
+/// How long a rejected client may take to send its first request, and how many bytes it may send.
+const REJECTED: (Duration, usize) = (Duration::from_secs(1), 1 << 16);
+/// The longest answer in MiB, for messages.
 const MIB: usize = MAX_FRAME >> 20;
-/// The longest label.
-const LABEL: usize = 200;
+/// The longest label, in characters.
+const MAX_LABEL: usize = 200;
 
-/// A session.
-pub(super) struct Session {
+/// The session of one client.
+pub(super) struct ClientSession {
     service: Arc<dyn Service>,
     counts: Arc<Counts>,
     closing: watch::Receiver<bool>,
@@ -45,13 +46,13 @@ pub(super) struct Session {
     label: String,
     within: Option<String>,
     ttl: Duration,
-    /// When the session ends unless the client says that it lives. Told to everything that is held.
+    /// When the session expires without a further keep-alive. All claims watch it.
     expires: watch::Sender<Moment>,
-    /// Whether it did so, in words.
+    /// Why the session expired, if it did.
     expired: Option<String>,
 }
 
-/// Counts a session as long as it lives, however it ends.
+/// Counts a session until it is dropped.
 struct Counted(Arc<Counts>);
 
 impl Counted {
@@ -67,10 +68,10 @@ impl Drop for Counted {
     }
 }
 
-/// Why a session ended; in words, for the log.
+/// Why a session ended, for the log.
 type Ending = String;
 
-impl Session {
+impl ClientSession {
     pub(super) fn new(
         service: Arc<dyn Service>,
         counts: Arc<Counts>,
@@ -82,116 +83,122 @@ impl Session {
         Self { service, counts, closing, number, label, within, ttl: TTL.1, expires, expired: None }
     }
 
-    /// Serves the client until it is gone, and gives back what it held.
+    /// Serves the client until its connection ends, then releases its claims.
     pub(super) async fn run(mut self, stream: UnixStream) {
         let _counted = Counted::new(&self.counts);
         let (reader, writer) = stream.into_split();
-        let (outbox, letters) = mpsc::channel(OUTBOX);
-        let mut writing = tokio::spawn(write(writer, letters));
-        let mut reading = Reading { reader, frames: Frames::default(), limit: usize::MAX };
+        let (outbox, replies) = mpsc::channel(OUTBOX);
+        let mut writing = tokio::spawn(write(writer, replies));
+        let mut reading = CallReader { reader, frames: Frames::default(), limit: usize::MAX };
         let mut claims = Claims::new(outbox.clone(), Arc::clone(&self.counts));
         let mut tasks = JoinSet::new();
         let (ending, writes) = tokio::select! {
             ending = self.converse(&mut reading, &mut claims, &mut tasks, &outbox) => (ending, true),
             _ = &mut writing => ("the client does not read".to_owned(), false),
         };
-        tracing::debug!(client = %self.label, %ending, "session over");
+        tracing::debug!(client = %self.label, %ending, "session ended");
         tasks.shutdown().await;
         claims.give_back(self.expired.as_deref()).await;
         self.service.over(self.number);
         drop(outbox);
         if writes {
-            let _ = tokio::time::timeout(DEAF, writing).await;
+            let _ = tokio::time::timeout(WRITE_TIMEOUT, writing).await;
         }
     }
 
     async fn converse(
         &mut self,
-        reading: &mut Reading,
+        reading: &mut CallReader,
         claims: &mut Claims,
         tasks: &mut JoinSet<()>,
         outbox: &mpsc::Sender<Reply>,
     ) -> Ending {
-        match tokio::time::timeout(FIRST_WORD, self.greet(reading, outbox)).await {
+        match tokio::time::timeout(HELLO_TIMEOUT, self.handshake(reading, outbox)).await {
             Ok(Ok(())) => {}
             Ok(Err(ending)) => return ending,
-            Err(_) => return "the client says nothing".into(),
+            Err(_) => return "the client sent no hello in time".into(),
         }
         let mut closing = self.closing.clone();
-        let mut told = false;
+        let mut leaving = false;
         loop {
             let expires = *self.expires.borrow();
-            // Only who holds something has to live: a reader of status may take its time.
-            let mortal = !claims.is_empty();
+            // A session without claims does not expire: readers of status send no keep-alives.
+            let must_live = !claims.is_empty();
             tokio::select! {
                 word = reading.next() => match word {
-                    Ok(Word::Call(call)) => self.serve(call, claims, tasks, outbox).await,
-                    Ok(Word::Nonsense { id, why, last }) => {
-                        let _ = outbox.send(reply(id, failed((Trouble::Usage, why)))).await;
+                    Ok(Incoming::Call(call)) => self.serve(call, claims, tasks, outbox).await,
+                    Ok(Incoming::Malformed { id, why, last }) => {
+                        let _ = outbox.send(reply(id, failed((FailureKind::Usage, why)))).await;
                         if last {
-                            return "not understood".into();
+                            return "the client sent an invalid frame".into();
                         }
                     }
                     Err(ending) => return ending,
                 },
-                () = nap(expires), if mortal => if expires.passed() && *self.expires.borrow() == expires {
+                () = nap(expires), if must_live => if expires.passed() && *self.expires.borrow() == expires {
                     self.counts.expired.fetch_add(1, Ordering::Relaxed);
-                    let why = format!("its client showed no sign of life for {:?}", self.ttl);
+                    let why = format!(
+                        "its client sent no keep-alive for {} s (--ttl): was it stopped?",
+                        self.ttl.as_secs_f64()
+                    );
                     self.expired = Some(why.clone());
                     return why;
                 },
-                () = super::closed(&mut closing), if !told => {
-                    told = true;
+                () = super::closed(&mut closing), if !leaving => {
+                    leaving = true;
                     if claims.is_empty() || outbox.try_send(Reply::Event(Event::Leaving)).is_err() {
-                        return "the agent leaves".into();
+                        return "the agent is leaving the group".into();
                     }
                 }
                 Some(_) = tasks.join_next() => {}
             }
-            if told && claims.is_empty() {
-                return "the agent leaves".into();
+            if leaving && claims.is_empty() {
+                return "the agent is leaving the group".into();
             }
         }
     }
 
-    async fn greet(
+    async fn handshake(
         &mut self,
-        reading: &mut Reading,
+        reading: &mut CallReader,
         outbox: &mpsc::Sender<Reply>,
     ) -> Result<(), Ending> {
         let Call { id, request } = match reading.next().await? {
-            Word::Call(call) => call,
-            Word::Nonsense { id, why, .. } => {
-                let _ = outbox.send(reply(id, failed((Trouble::Usage, why)))).await;
-                return Err("not understood".into());
+            Incoming::Call(call) => call,
+            Incoming::Malformed { id, why, .. } => {
+                let _ = outbox.send(reply(id, failed((FailureKind::Usage, why)))).await;
+                return Err("the client sent an invalid frame".into());
             }
         };
         let answer = match request {
             Request::Hello { protocol: VERSION, label, ttl, within } => {
-                self.label = legible(&label).chars().take(LABEL).collect();
+                self.label = legible(&label).chars().take(MAX_LABEL).collect();
                 self.within = within;
                 self.ttl = Duration::from_millis(ttl).clamp(TTL.0, TTL.1);
-                self.live(Moment::now());
+                self.keep_alive(Moment::now());
                 Answer::Welcome {
                     protocol: VERSION,
                     node: self.service.node(),
                     ttl: millis(self.ttl),
-                    keep_alive: millis((self.ttl / 3).min(PULSE)),
+                    keep_alive: millis((self.ttl / 3).min(KEEP_ALIVE)),
                 }
             }
             Request::Hello { protocol, .. } => failed((
-                Trouble::Unavailable,
-                format!("this agent speaks version {VERSION} of the protocol, not {protocol}"),
+                FailureKind::Unavailable,
+                format!(
+                    "this agent speaks version {VERSION} of the protocol, the client version {protocol}: \
+                     install the same version of both"
+                ),
             )),
-            _ => failed((Trouble::Usage, "the first word is hello".into())),
+            _ => failed((FailureKind::Usage, "the first request must be `hello`".into())),
         };
         let welcome = matches!(answer, Answer::Welcome { .. });
         let _ = outbox.send(Reply::Answer { id, answer }).await;
-        if welcome { Ok(()) } else { Err("not understood".into()) }
+        if welcome { Ok(()) } else { Err("the client sent no valid hello".into()) }
     }
 
-    /// The client said at moment `at` that it lives. A moment of the future does not count.
-    fn live(&self, at: Moment) {
+    /// Extends the session by a keep-alive that was sent at `at`. A moment in the future counts as now.
+    fn keep_alive(&self, at: Moment) {
         let expires = at.min(Moment::now()).after(self.ttl);
         self.expires.send_if_modified(|old| {
             let later = expires > *old;
@@ -210,21 +217,25 @@ impl Session {
         let Call { id, request } = call;
         let service = Arc::clone(&self.service);
         let post = outbox.clone();
-        // Whoever waits for nothing is answered in order; the rest by tasks of their own.
+        // Requests that need no waiting are answered here, in order. The others get a task of their own.
         let now = match request {
-            Request::Hello { .. } => Some(failed((Trouble::Usage, "we have met".into()))),
+            Request::Hello { .. } => Some(failed((
+                FailureKind::Usage,
+                "`hello` is allowed once, as the first request".into(),
+            ))),
             Request::KeepAlive { at } => {
-                self.live(at);
+                self.keep_alive(at);
                 let expires = *self.expires.borrow();
                 Some(Answer::Alive { until: claims.until(expires).await })
             }
             Request::Acquire { name, claim, wait } => match check_name(&name) {
-                Err(why) => Some(failed((Trouble::Usage, why))),
+                Err(why) => Some(failed((FailureKind::Usage, why))),
                 Ok(()) => {
                     let wait = wait.map(Duration::from_millis);
                     let (label, within) = (self.label.clone(), self.within.clone());
-                    let wish = Wish { name, claim, wait, label, session: self.number, within };
-                    claims.ask(id, wish, service, self.expires.subscribe());
+                    let session = self.number;
+                    let request = AcquireRequest { name, claim, wait, label, session, within };
+                    claims.ask(id, request, service, self.expires.subscribe());
                     None
                 }
             },
@@ -247,7 +258,7 @@ impl Session {
     }
 }
 
-/// Requests that the group has to answer.
+/// Performs a request that may wait for the group.
 async fn perform(request: Request, service: Arc<dyn Service>, post: mpsc::Sender<Reply>) -> Answer {
     let done = |result: Result<(), Problem>| result.map_or_else(failed, |()| Answer::Done);
     match request {
@@ -267,16 +278,19 @@ async fn perform(request: Request, service: Arc<dyn Service>, post: mpsc::Sender
             };
             match token.map(|token| token.parse()).transpose() {
                 Ok(token) => done(service.revoke(&name, target, token).await),
-                Err(_) => failed((Trouble::Usage, "that is no token".into())),
+                Err(_) => failed((
+                    FailureKind::Usage,
+                    "the token is invalid: `who` shows tokens, such as 1.3.42".into(),
+                )),
             }
         }
         Request::Watch => done(service.watch(relay(post)).await),
         Request::Send { group, payload } => match check_name(&group) {
-            Err(why) => failed((Trouble::Usage, why)),
+            Err(why) => failed((FailureKind::Usage, why)),
             Ok(()) => done(service.send(&group, payload).await),
         },
         Request::Receive { group } => match check_name(&group) {
-            Err(why) => failed((Trouble::Usage, why)),
+            Err(why) => failed((FailureKind::Usage, why)),
             Ok(()) => done(service.receive(&group, relay(post)).await),
         },
         Request::Record => match service.record().await {
@@ -288,11 +302,13 @@ async fn perform(request: Request, service: Arc<dyn Service>, post: mpsc::Sender
         | Request::Acquire { .. }
         | Request::Release { .. }
         | Request::KeepAlive { .. }
-        | Request::Metrics => failed((Trouble::Usage, "not now".into())),
+        | Request::Metrics => {
+            failed((FailureKind::Usage, "this request is not allowed here".into()))
+        }
     }
 }
 
-/// Events of the service, as replies. Ends when the service has no more, or the client is gone.
+/// Forwards events of the service as replies, until the service has no more, or the client is gone.
 fn relay(post: mpsc::Sender<Reply>) -> mpsc::Sender<Event> {
     let (sender, mut events) = mpsc::channel(OUTBOX);
     tokio::spawn(async move {
@@ -315,12 +331,12 @@ pub(super) fn failed((kind, message): Problem) -> Answer {
     Answer::Failed { kind, message }
 }
 
-/// Sleeps until `moment`, or a while: timers stand still while a machine sleeps.
+/// Sleeps until `moment`, but at most half a second: timers do not count the time a machine sleeps.
 pub(super) async fn nap(moment: Moment) {
     tokio::time::sleep(moment.left().min(Duration::from_millis(500))).await;
 }
 
-/// An answer to the call with a number, or to one whose number cannot be read.
+/// The reply to a call. Without an `id`, because it could not be read, the reply has none either.
 fn reply(id: Option<u64>, answer: Answer) -> Reply {
     match id {
         Some(id) => Reply::Answer { id, answer },
@@ -328,63 +344,67 @@ fn reply(id: Option<u64>, answer: Answer) -> Reply {
     }
 }
 
-/// Tells one who may not come in why, in answer to its first word: who asks reads, and whoever wrote to
-/// a closed door would not.
-pub(super) async fn turn_away(stream: UnixStream, why: String) {
+/// Answers the first request of a rejected client with the reason. Closing the connection at once would make
+/// the client's write fail, and it might never read the reason.
+pub(super) async fn reject(stream: UnixStream, why: String) {
     let (reader, mut writer) = stream.into_split();
-    let mut reading = Reading { reader, frames: Frames::default(), limit: STRANGER.1 };
-    let id = match tokio::time::timeout(STRANGER.0, reading.next()).await {
-        Ok(Ok(Word::Call(call))) => Some(call.id),
-        Ok(Ok(Word::Nonsense { id, .. })) => id,
+    let mut reading = CallReader { reader, frames: Frames::default(), limit: REJECTED.1 };
+    let id = match tokio::time::timeout(REJECTED.0, reading.next()).await {
+        Ok(Ok(Incoming::Call(call))) => Some(call.id),
+        Ok(Ok(Incoming::Malformed { id, .. })) => id,
         Ok(Err(_)) => return,
         Err(_) => None,
     };
-    if let Ok(frame) = encode(&reply(id, failed((Trouble::Forbidden, why)))) {
-        let _ = tokio::time::timeout(STRANGER.0, writer.write_all(&frame)).await;
+    if let Ok(frame) = encode(&reply(id, failed((FailureKind::Forbidden, why)))) {
+        let _ = tokio::time::timeout(REJECTED.0, writer.write_all(&frame)).await;
     }
 }
 
-/// The same without waiting for a word.
-pub(super) fn shut_out(stream: &UnixStream, why: String) {
-    if let Ok(frame) = encode(&reply(None, failed((Trouble::Forbidden, why)))) {
+/// The same without waiting for the first request.
+pub(super) fn reject_at_once(stream: &UnixStream, why: String) {
+    if let Ok(frame) = encode(&reply(None, failed((FailureKind::Forbidden, why)))) {
         let _ = stream.try_write(&frame);
     }
 }
 
-/// What a client said.
-enum Word {
+/// What a client sent.
+enum Incoming {
     Call(Call),
-    /// Something else; the last thing, if nobody knows where the next one begins.
-    Nonsense {
+    /// An invalid frame. After a `last` one, the start of the next frame is unknown.
+    Malformed {
         id: Option<u64>,
         why: String,
         last: bool,
     },
 }
 
-struct Reading {
+struct CallReader {
     reader: OwnedReadHalf,
     frames: Frames,
-    /// How much may come before a call is whole.
+    /// How many bytes may arrive before a call is complete.
     limit: usize,
 }
 
-impl Reading {
-    /// The next call. Nothing is lost when this is dropped before it is done.
-    async fn next(&mut self) -> Result<Word, Ending> {
+impl CallReader {
+    /// The next call. Cancel-safe: no byte is lost if this is dropped early.
+    async fn next(&mut self) -> Result<Incoming, Ending> {
         loop {
             match self.frames.take() {
-                Ok(Some(call)) => return Ok(Word::Call(call)),
+                Ok(Some(call)) => return Ok(Incoming::Call(call)),
                 Err(error) => {
                     let why = error.to_string();
                     let (id, last) = match error {
                         FrameError::Malformed { id, .. } => (id, false),
                         FrameError::TooLong(_) => (None, true),
                     };
-                    return Ok(Word::Nonsense { id, why, last });
+                    return Ok(Incoming::Malformed { id, why, last });
                 }
                 Ok(None) if self.frames.buffer().len() > self.limit => {
-                    return Ok(Word::Nonsense { id: None, why: "too much".into(), last: true });
+                    return Ok(Incoming::Malformed {
+                        id: None,
+                        why: "the request is too long".into(),
+                        last: true,
+                    });
                 }
                 Ok(None) => {}
             }
@@ -397,8 +417,8 @@ impl Reading {
     }
 }
 
-/// What is said in place of a reply that cannot be: whoever asked must not wait for ever.
-fn unsaid(reply: Reply, error: &FrameError) -> Reply {
+/// The reply in place of one that cannot be sent, so that the client does not wait for ever.
+fn replacement(reply: Reply, error: &FrameError) -> Reply {
     let why = match (&reply, error) {
         (Reply::Answer { answer: Answer::Status(_), .. }, FrameError::TooLong(_)) => {
             format!(
@@ -406,30 +426,32 @@ fn unsaid(reply: Reply, error: &FrameError) -> Reply {
             )
         }
         (_, FrameError::TooLong(_)) => format!("the answer is longer than {MIB} MiB"),
-        (_, FrameError::Malformed { why, .. }) => format!("the answer cannot be written: {why}"),
+        (_, FrameError::Malformed { why, .. }) => {
+            format!("the answer cannot be written as JSON: {why}")
+        }
     };
     tracing::warn!("{why}");
     match reply {
-        Reply::Answer { id, .. } => Reply::Answer { id, answer: failed((Trouble::Usage, why)) },
-        // Nobody asked; and yet something is missing from here on.
+        Reply::Answer { id, .. } => Reply::Answer { id, answer: failed((FailureKind::Usage, why)) },
+        // An event has no call to answer, but the client must know that one is missing.
         Reply::Event(_) | Reply::Unaddressed(_) => {
-            Reply::Unaddressed(failed((Trouble::Unavailable, why)))
+            Reply::Unaddressed(failed((FailureKind::Unavailable, why)))
         }
     }
 }
 
-/// Writes what is to be written, several letters at a time, until there is no more to come.
-async fn write(mut writer: OwnedWriteHalf, mut letters: mpsc::Receiver<Reply>) {
+/// Writes replies in batches, until the channel closes or the client does not read.
+async fn write(mut writer: OwnedWriteHalf, mut replies: mpsc::Receiver<Reply>) {
     let mut batch = Vec::new();
-    while letters.recv_many(&mut batch, OUTBOX).await > 0 {
+    while replies.recv_many(&mut batch, OUTBOX).await > 0 {
         let mut bytes = Vec::new();
         for reply in batch.drain(..) {
-            match encode(&reply).or_else(|error| encode(&unsaid(reply, &error))) {
+            match encode(&reply).or_else(|error| encode(&replacement(reply, &error))) {
                 Ok(frame) => bytes.extend(frame),
                 Err(error) => tracing::error!(%error, "cannot answer"),
             }
         }
-        match tokio::time::timeout(DEAF, writer.write_all(&bytes)).await {
+        match tokio::time::timeout(WRITE_TIMEOUT, writer.write_all(&bytes)).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) | Err(_) => return,
         }
@@ -441,10 +463,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_answer_that_is_too_long_is_replaced_by_one_that_says_so() {
+    async fn too_long_an_answer_is_replaced_by_an_error() {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
-        let (outbox, letters) = mpsc::channel(OUTBOX);
-        let writing = tokio::spawn(write(ours.into_split().1, letters));
+        let (outbox, replies) = mpsc::channel(OUTBOX);
+        let writing = tokio::spawn(write(ours.into_split().1, replies));
         let long = Answer::Text { text: "x".repeat(MAX_FRAME) };
         for (id, answer) in [(7, long), (8, Answer::Done)] {
             outbox.send(Reply::Answer { id, answer }).await.expect("it is written");

@@ -1,8 +1,8 @@
-//! The gate: a process that waits for the word to become the command.
+//! The gate: a process that becomes the command when the lock is granted.
 //!
-//! It is started before the lock is there, so that the watchdog knows its process group before the
-//! command does anything: whenever the wrapper is killed, no command is left that nobody watches. Its
-//! parent is the keeper.
+//! A wrapper that started the command after the grant could be killed before the watchdog knows the command.
+//! So the gate, a child of the keeper, is started before the grant, and the watchdog knows its process group
+//! before the command runs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,12 +20,12 @@ use crate::failure::{NOT_EXECUTABLE, NOT_FOUND};
 /// The name of the hidden command.
 pub(crate) const COMMAND: &str = "lock-gate";
 
-/// How often the gate looks whether the keeper has left the group.
+/// How often the gate checks whether the keeper has left the process group.
 const GLANCE: Duration = Duration::from_micros(100);
 
-/// The hidden command: waits for the word on descriptor `pipe`, and becomes `command`.
+/// The hidden command: waits for the variables on descriptor `pipe`, and becomes `command`.
 pub(crate) fn main(pipe: i32, keeper: i32, command: &[OsString]) -> u8 {
-    // Whatever happens to the other processes, this one does not outlive the keeper.
+    // The kernel kills the gate, and later the command, if the keeper dies.
     #[cfg(target_os = "linux")]
     {
         let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
@@ -35,36 +35,39 @@ pub(crate) fn main(pipe: i32, keeper: i32, command: &[OsString]) -> u8 {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = keeper;
-    let mut word = String::new();
+    let mut line = String::new();
     let read = File::open(format!("/dev/fd/{pipe}")).and_then(|file| {
-        // The command gets nothing of ours.
+        // The command must not inherit the pipe.
         nix::unistd::close(pipe)?;
-        BufReader::new(file).read_line(&mut word)
+        BufReader::new(file).read_line(&mut line)
     });
     if let Err(error) = read {
-        eprintln!("konklave: cannot wait for the lock: {error}");
+        eprintln!(
+            "konklave: cannot start the command: the pipe of the wrapper cannot be read: {error}"
+        );
         return 71;
     }
-    let Some(word) = word.strip_suffix('\n') else {
-        // The wrapper gave up, or is dead.
+    let Some(line) = line.strip_suffix('\n') else {
+        // The wrapper has stopped waiting, or is dead.
         return 0;
     };
-    let variables: BTreeMap<String, String> = match serde_json::from_str(word) {
+    let variables: BTreeMap<String, String> = match serde_json::from_str(line) {
         Ok(variables) => variables,
         Err(error) => {
-            eprintln!("konklave: not the word that was awaited: {error}");
+            eprintln!(
+                "konklave: cannot start the command: the wrapper sent invalid variables: {error}"
+            );
             return 70;
         }
     };
-    // A keeper that is still in the group of the command would be killed with it, and nobody would have
-    // its orphans.
+    // A keeper in the process group of the command would be killed with it, and could not adopt descendants.
     while getpgid(Some(Pid::from_raw(keeper))) == Ok(getpgrp()) {
         std::thread::sleep(GLANCE);
     }
     let Some((program, arguments)) = command.split_first() else { return 64 };
     let mut command = Command::new(program);
     command.args(arguments);
-    // What the lock around us told is not of our lock.
+    // Variables of an outer lock do not describe this lock.
     for name in GRANT {
         command.env_remove(name);
     }

@@ -1,9 +1,9 @@
 //! The keeper: the parent of the command, and a subreaper, so that no descendant of the command escapes.
 //!
-//! The wrapper is the process that a user may kill. Without a process between wrapper and command, the
-//! descendants of a killed wrapper would be children of init, and nobody could tell them from others. So
-//! the keeper starts the gate, which becomes the command, and adopts all descendants whose parents die.
-//! It ends when it has no child left: then no descendant of the command is left either.
+//! A user may kill the wrapper. Without a process between wrapper and command, init would then adopt the
+//! descendants of the command, and they could not be found. So the keeper starts the gate, which becomes the
+//! command, and adopts all descendants whose parents die. The keeper ends when it has no child left: then no
+//! descendant of the command is left either.
 //!
 //! If the wrapper dies, the keeper kills all descendants. If the keeper dies, the kernel kills the
 //! command, and the wrapper, a subreaper as well, adopts and kills the others.
@@ -25,7 +25,7 @@ use nix::unistd::{Pid, close, setpgid};
 use tokio::net::unix::pipe;
 
 use super::gate;
-use super::group::{Group, pid_of, self_command};
+use super::process_group::{ProcessGroup, pid_of, self_command};
 use super::tree::Tree;
 use crate::failure::Failure;
 
@@ -37,16 +37,16 @@ const RESCAN: (Duration, Duration) = (Duration::from_millis(2), Duration::from_m
 /// The exit code of a command that was ended by a signal without a name.
 const UNNAMED: u8 = 255;
 
-/// What the keeper reports.
+/// A report of the keeper to the wrapper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum News {
+pub(super) enum KeeperReport {
     /// The command has ended with this exit code; `left` says whether it left descendants behind.
     Ended { code: u8, left: bool },
     /// The command was stopped by this signal.
     Stopped(Signal),
 }
 
-impl News {
+impl KeeperReport {
     fn line(self) -> String {
         match self {
             Self::Ended { code, left } => format!("ended {code} {}\n", u8::from(left)),
@@ -69,13 +69,13 @@ impl News {
     }
 }
 
-/// The wrapper's end.
+/// The wrapper's handle of the keeper.
 #[derive(Debug)]
 pub(super) struct Keeper {
     process: Child,
-    /// Open as long as the wrapper lives: its end tells the keeper that the wrapper is dead.
-    word: io::PipeWriter,
-    news: pipe::Receiver,
+    /// The pipe for the variables, which start the gate. It closes when the wrapper dies, and so tells the keeper.
+    start: io::PipeWriter,
+    reports: pipe::Receiver,
     line: Vec<u8>,
 }
 
@@ -83,9 +83,9 @@ impl Keeper {
     /// Starts a keeper for `command`, in a process group of its own, with our stdin, stdout and stderr.
     pub(super) fn start(command: &[OsString], watchdog: Pid) -> Result<Self, Failure> {
         let start = || {
-            let (reader, word) = io::pipe()?;
-            let (news, writer) = io::pipe()?;
-            // Only this child is to have them.
+            let (reader, start) = io::pipe()?;
+            let (reports, writer) = io::pipe()?;
+            // Only this child inherits these two ends.
             fcntl(&reader, FcntlArg::F_SETFD(FdFlag::empty()))?;
             fcntl(&writer, FcntlArg::F_SETFD(FdFlag::empty()))?;
             let process = self_command(COMMAND)?
@@ -96,39 +96,39 @@ impl Keeper {
                 .args(command)
                 .process_group(0)
                 .spawn()?;
-            let news = pipe::Receiver::from_owned_fd(OwnedFd::from(news))?;
-            Ok(Self { process, word, news, line: Vec::new() })
+            let reports = pipe::Receiver::from_owned_fd(OwnedFd::from(reports))?;
+            Ok(Self { process, start, reports, line: Vec::new() })
         };
-        start().map_err(Failure::system("cannot start a process"))
+        start().map_err(Failure::system("cannot start the keeper process"))
     }
 
-    /// The process group of the command: the keeper leads it until the gate is there.
-    pub(super) fn group(&self) -> Group {
-        Group(pid_of(&self.process).as_raw())
+    /// The process group of the command. The keeper is its leader, and leaves it when the gate has started.
+    pub(super) fn group(&self) -> ProcessGroup {
+        ProcessGroup(pid_of(&self.process).as_raw())
     }
 
-    /// Gives the word to the gate: become the command, with these variables added to the environment.
+    /// Lets the gate become the command, with these variables added to the environment.
     pub(super) fn open(&mut self, variables: &impl serde::Serialize) -> Result<(), Failure> {
-        let mut word = || {
-            serde_json::to_writer(&self.word, variables)?;
-            self.word.write_all(b"\n")
+        let mut send = || {
+            serde_json::to_writer(&self.start, variables)?;
+            self.start.write_all(b"\n")
         };
-        word().map_err(Failure::system("cannot start the command"))
+        send().map_err(Failure::system("cannot start the command"))
     }
 
-    /// The next news; nothing once the keeper is gone. Nothing is lost when this is dropped before.
-    pub(super) async fn next(&mut self) -> Option<News> {
+    /// The next report; `None` once the keeper is gone. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<KeeperReport> {
         loop {
             if let Some(end) = self.line.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.line.drain(..=end).collect();
-                let news = News::parse(&String::from_utf8_lossy(&line));
-                if news.is_some() {
-                    return news;
+                let report = KeeperReport::parse(&String::from_utf8_lossy(&line));
+                if report.is_some() {
+                    return report;
                 }
             }
-            self.news.readable().await.ok()?;
+            self.reports.readable().await.ok()?;
             let mut piece = [0; 64];
-            match self.news.try_read(&mut piece) {
+            match self.reports.try_read(&mut piece) {
                 Ok(0) => return None,
                 Ok(read) => self.line.extend_from_slice(&piece[..read]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -137,47 +137,47 @@ impl Keeper {
         }
     }
 
-    /// Once the keeper is gone: its exit code, unless it was killed. With 0, no descendant is left.
+    /// The exit code of a keeper that is gone; `None` if it was killed. With 0, no descendant is left.
     pub(super) fn exit_code(&mut self) -> Option<u8> {
         self.process.wait().ok()?.code().and_then(|code| u8::try_from(code).ok())
     }
 }
 
 /// The hidden command: starts the gate for `command`, and ends when no descendant is left.
-pub(crate) fn main(word: i32, news: i32, watchdog: i32, command: &[OsString]) -> u8 {
-    let start = || {
-        // Of our own, and not for children; the gate inherits `word` itself.
-        let wrapper = File::open(format!("/dev/fd/{word}"))?;
-        let out = File::options().write(true).open(format!("/dev/fd/{news}"))?;
-        close(news)?;
+pub(crate) fn main(start: i32, reports: i32, watchdog: i32, command: &[OsString]) -> u8 {
+    let begin = || {
+        // Opened again so that children do not inherit these. The gate inherits `start` itself.
+        let wrapper = File::open(format!("/dev/fd/{start}"))?;
+        let out = File::options().write(true).open(format!("/dev/fd/{reports}"))?;
+        close(reports)?;
         #[cfg(target_os = "linux")]
         nix::sys::prctl::set_child_subreaper(true)?;
         let child = self_command(gate::COMMAND)?
-            .arg(word.to_string())
+            .arg(start.to_string())
             .arg(std::process::id().to_string())
             .arg("--")
             .args(command)
             .spawn()?;
-        close(word)?;
-        // Signals for the group of the command, and SIGKILL above all, are not for us. The gate waits
-        // until we have left.
+        close(start)?;
+        // Leave the process group of the command, so that SIGKILL to the group does not kill the keeper. The
+        // gate waits for that.
         setpgid(Pid::from_raw(0), Pid::from_raw(watchdog))?;
         let _ = SigSet::all().thread_block();
         Ok::<_, io::Error>((wrapper, out, pid_of(&child)))
     };
-    let (wrapper, mut out, command) = match start() {
+    let (wrapper, mut out, command) = match begin() {
         Ok(started) => started,
         Err(error) => {
-            eprintln!("konklave: cannot wait for the lock: {error}");
+            eprintln!("konklave: the keeper process cannot start the command: {error}");
             return 71;
         }
     };
     std::thread::spawn(move || {
         await_end_of(&wrapper);
         let own = i32::try_from(std::process::id()).unwrap_or(i32::MAX);
-        let mut tree = Tree::of_ours(Group(own));
+        let mut tree = Tree::of_ours(ProcessGroup(own));
         let mut pause = RESCAN.0;
-        // Until the other thread finds no child, and ends the process.
+        // The other thread ends the process when no child is left.
         loop {
             tree.kill(None);
             std::thread::sleep(pause);
@@ -188,7 +188,7 @@ pub(crate) fn main(word: i32, news: i32, watchdog: i32, command: &[OsString]) ->
     0
 }
 
-/// Returns when nobody has the other end of the pipe any more. What is in it is for the gate.
+/// Returns when the other end of the pipe is closed. The content of the pipe is for the gate.
 fn await_end_of(pipe: &File) {
     loop {
         let mut polled = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
@@ -198,7 +198,7 @@ fn await_end_of(pipe: &File) {
     }
 }
 
-/// Waits for all children, those adopted included, and reports what happens to `command`.
+/// Waits for all children, adopted ones included, and reports when `command` stops or ends.
 fn tend(command: Pid, out: &mut impl Write) {
     let mut ended = false;
     loop {
@@ -208,23 +208,23 @@ fn tend(command: Pid, out: &mut impl Write) {
             }
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => 128 + signal as u8,
             Ok(WaitStatus::Stopped(pid, signal)) if pid == command => {
-                // If nobody reads it, the wrapper is dead, and the other thread acts.
-                let _ = out.write_all(News::Stopped(signal).line().as_bytes());
+                // The write fails if the wrapper is dead. Then the other thread kills all descendants.
+                let _ = out.write_all(KeeperReport::Stopped(signal).line().as_bytes());
                 continue;
             }
-            // A real-time signal has no name here, and which process it ended is not told either.
+            // A process was ended by a real-time signal, for which nix returns an error without the process id.
             Err(Errno::EINVAL) if !ended && kill(command, None) == Err(Errno::ESRCH) => UNNAMED,
             Err(Errno::ECHILD) => return,
             Ok(_) | Err(_) => continue,
         };
         ended = true;
-        let news = News::Ended { code, left: bury() };
-        let _ = out.write_all(news.line().as_bytes());
+        let report = KeeperReport::Ended { code, left: reap() };
+        let _ = out.write_all(report.line().as_bytes());
     }
 }
 
-/// Reaps all children that are dead; whether others are left.
-fn bury() -> bool {
+/// Reaps all dead children. Returns whether others are left.
+fn reap() -> bool {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) => return true,
@@ -239,16 +239,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn news_are_read_as_they_were_written() {
-        for news in [
-            News::Ended { code: 0, left: false },
-            News::Ended { code: 137, left: true },
-            News::Stopped(Signal::SIGTSTP),
+    fn report_is_parsed_as_it_was_written() {
+        for report in [
+            KeeperReport::Ended { code: 0, left: false },
+            KeeperReport::Ended { code: 137, left: true },
+            KeeperReport::Stopped(Signal::SIGTSTP),
         ] {
-            assert_eq!(News::parse(&news.line()), Some(news));
+            assert_eq!(KeeperReport::parse(&report.line()), Some(report));
         }
         for line in ["", "ended", "ended 3", "ended x 0", "stopped", "stopped 0", "hello 1 2"] {
-            assert_eq!(News::parse(line), None, "{line}");
+            assert_eq!(KeeperReport::parse(line), None, "{line}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! When to ask a command to end, and when to kill it, so that it is gone before its deadline.
+//! When to send SIGTERM and SIGKILL to a command, so that it is dead before the deadline of its lock.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use crate::clock::Moment;
 /// The moments that follow from a deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Plan {
-    /// Nothing was renewed: SIGTERM.
+    /// When to send SIGTERM, if the lock has not been renewed.
     pub(super) ask: Moment,
-    /// Still there: SIGKILL.
+    /// When to send SIGKILL.
     pub(super) kill: Moment,
-    /// From here on someone else may have the lock.
+    /// From then on another client may hold the lock.
     pub(super) deadline: Moment,
 }
 
 impl Plan {
-    /// The plan at `now` for a lock that is ours until `deadline`.
+    /// The plan at `now` for a lock that is held until `deadline`.
     ///
-    /// A tenth of what is left (50 to 500 ms) is kept for killing and for clocks that differ; up to a
-    /// quarter of it, or `grace` if that is shorter, is for the command to end by itself.
+    /// SIGKILL comes a tenth of the remaining time (50 to 500 ms) before the deadline. SIGTERM comes `grace`
+    /// before SIGKILL, but at most a quarter of the remaining time.
     pub(super) fn new(now: Moment, deadline: Moment, grace: Duration) -> Self {
         let left = deadline.since(now);
         let margin = (left / 10).clamp(Duration::from_millis(50), Duration::from_millis(500));
@@ -28,19 +28,18 @@ impl Plan {
         Self { ask, kill, deadline }
     }
 
-    /// When the watchdog asks, if the wrapper has not: a little later, since programs may take a
-    /// second request for an order.
+    /// When the watchdog sends SIGTERM if the wrapper has not. A little later, because programs may quit at once
+    /// on a second SIGTERM.
     pub(super) fn second(self) -> Moment {
         self.ask.after(self.kill.since(self.ask) / 4)
     }
 
-    /// The plan once the lock is known to be lost: ask now, and kill after `grace`, but never later
-    /// than planned.
-    pub(super) fn hurry(self, now: Moment, grace: Duration) -> Self {
+    /// The plan for a lock that is lost: SIGTERM now, and SIGKILL after `grace`, but not later than planned.
+    pub(super) fn ask_now(self, now: Moment, grace: Duration) -> Self {
         Self { ask: now, ..self.ending(now.after(grace)) }
     }
 
-    /// The same for a command that was asked to end by `end`, be its lock renewed for longer.
+    /// The plan for a command that must end by `end`, even if its lock is renewed for longer.
     pub(super) fn ending(self, end: Moment) -> Self {
         Self { kill: self.kill.min(end), ..self }
     }
@@ -55,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_then_killed_then_the_deadline() {
+    fn sigterm_precedes_sigkill_precedes_deadline() {
         let now = Moment(1_000_000_000);
         for left in [0, 1, 10, 100, 900, 5_000, 60_000, 86_400_000] {
             for grace in [0, 50, 5_000] {
@@ -68,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shares_are_as_documented() {
+    fn times_before_the_deadline_are_as_documented() {
         let now = Moment(0);
         let plan = Plan::new(now, now.after(ms(1000)), ms(5000));
         assert_eq!((plan.ask.0, plan.kill.0), (650_000_000, 900_000_000));
@@ -77,10 +76,10 @@ mod tests {
     }
 
     #[test]
-    fn a_hurry_never_delays() {
+    fn ask_now_never_delays_the_kill() {
         let now = Moment(0);
         let plan = Plan::new(now, now.after(ms(1000)), ms(100));
-        assert_eq!(plan.hurry(now, ms(200)).kill, Moment(200_000_000));
-        assert_eq!(plan.hurry(now, ms(5000)).kill, plan.kill);
+        assert_eq!(plan.ask_now(now, ms(200)).kill, Moment(200_000_000));
+        assert_eq!(plan.ask_now(now, ms(5000)).kill, plan.kill);
     }
 }

@@ -1,4 +1,4 @@
-//! The time in which the command runs.
+//! The wrapper while the command runs, until the lock is released.
 
 use std::io;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 
-use super::keeper::{Keeper, News};
+use super::keeper::{Keeper, KeeperReport};
 use super::plan::Plan;
 use super::signals::Signals;
 use super::terminal::Terminal;
@@ -18,46 +18,46 @@ use crate::clock::Moment;
 use crate::failure::{Failure, LOST};
 use crate::protocol::{Answer, Event, Reply, Request};
 
-/// We sleep no longer than this: timers of the kernel stand still while a machine sleeps.
+/// The longest sleep. Timers do not count the time a machine sleeps, so deadlines are checked this often.
 const NAP: Duration = Duration::from_millis(200);
-/// How long the agent may take to say that the lock is given back.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the agent may take to confirm the release.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often descendants that should be dead are looked for and killed.
+/// How often descendants that should be dead are searched for and killed.
 const RESCAN: Duration = Duration::from_millis(5);
 /// How long a keeper without children may take to end.
-const ENDING: Duration = Duration::from_millis(200);
-/// The exit code when the keeper was killed: as the command, which the kernel killed with it.
+const KEEPER_END: Duration = Duration::from_millis(200);
+/// The exit code when the keeper was killed: that of the command, which the kernel killed with it.
 const KILLED: u8 = 128 + Signal::SIGKILL as u8;
 
-/// Why a lock is lost that nothing else is known of.
+/// The reason for a loss when nothing else is known.
 const LATE: &str = "it was not renewed in time";
 
-/// A command that runs.
+/// The wrapper's state while the command runs.
 pub(super) struct Running<'a> {
     pub(super) job: &'a Job,
     pub(super) client: Client,
     pub(super) watchdog: Watchdog,
     pub(super) claim: u64,
     pub(super) plan: Plan,
-    /// Why the lock is no longer ours, or soon will not be.
+    /// Why the lock is lost, or is about to be released.
     pub(super) lost: Option<String>,
-    /// The lock is still ours and renewed, but the command is to end by then.
-    pub(super) farewell: Option<Moment>,
+    /// Set while the agent leaves: the lock is still held and renewed, but the command must end by then.
+    pub(super) end_by: Option<Moment>,
     pub(super) connected: bool,
-    /// The command and what keeps it; nothing if the lock is only held.
+    /// The command; `None` if the lock is held without one.
     pub(super) command: Option<Command>,
     pub(super) terminal: Terminal,
 }
 
-/// A command, seen by its wrapper.
+/// A running command, as its wrapper knows it.
 pub(super) struct Command {
     keeper: Keeper,
-    /// All that is below us, but for the watchdog.
+    /// All descendants of the wrapper, except the watchdog.
     tree: Tree,
-    /// Whether descendants are known to be left when the command itself has ended.
+    /// Whether the command left descendants running when it ended.
     left: bool,
-    /// Whether it was told that some of them cannot be killed.
+    /// Whether the user has been told that a process cannot be killed.
     told: bool,
 }
 
@@ -68,8 +68,8 @@ impl Command {
     }
 }
 
-/// The next news of a command, if there is one; nothing if its keeper is gone.
-async fn news(command: &mut Option<Command>) -> Option<News> {
+/// The next report of the keeper; `None` if the keeper is gone. Never returns without a command.
+async fn keeper_report(command: &mut Option<Command>) -> Option<KeeperReport> {
     match command {
         Some(command) => command.keeper.next().await,
         None => std::future::pending().await,
@@ -89,40 +89,44 @@ impl Running<'_> {
             && !std::mem::replace(&mut command.told, true)
         {
             eprintln!(
-                "konklave: the command runs as another user and cannot be stopped; others may have {} \
-                 while it runs",
+                "konklave: cannot stop the command, which runs as another user; another process may get \
+                 {} while it runs",
                 self.job.name
             );
         }
     }
 
-    /// When to look again for what should be dead: whom we may not kill we only wait for.
+    /// The interval of scans for processes that should be dead. It is longer once a process is known that this
+    /// user may not kill.
     fn rescan(&self) -> Duration {
         if self.command.as_ref().is_some_and(|command| command.told) { NAP } else { RESCAN }
     }
 
-    /// Runs until the command has ended and the lock is given back; says how it ended.
+    /// Runs until the command has ended and the lock is released.
     pub(super) async fn run(mut self, signals: &mut Signals) -> Result<Ended, Failure> {
         let code = self.watch(signals).await?;
-        // Stopped meanwhile, we cannot tell when it ended; and where the watchdog was faster, it is
-        // the watchdog that ended it.
+        // The wrapper may have been stopped, and see the end of the command after the deadline. Or the watchdog
+        // has ended the command. Both count as a loss.
         if self.lost.is_none() && self.too_late() {
             self.lose(LATE);
         }
-        self.clear().await;
+        self.stop_descendants().await;
         self.terminal.take();
         self.watchdog.dismiss();
-        // Orphans of a keeper that was killed.
+        // Reap the processes adopted from a keeper that was killed.
         while matches!(
             waitpid(None, Some(WaitPidFlag::WNOHANG)),
             Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..))
         ) {}
         if self.connected {
             let release = self.client.call(Request::Release { claim: self.claim });
-            // If the agent does not answer, the end of the session says it.
-            let released = tokio::time::timeout(FAREWELL, release).await;
+            // If the agent does not answer, the end of the session releases the lock.
+            let released = tokio::time::timeout(RELEASE_TIMEOUT, release).await;
             if self.lost.is_none() && !matches!(released, Ok(Ok(Answer::Done))) {
-                eprintln!("konklave: the agent did not confirm the release of {}", self.job.name);
+                eprintln!(
+                    "konklave: the agent did not confirm the release of {}; others may wait for the lease",
+                    self.job.name
+                );
             }
         }
         match self.lost {
@@ -136,7 +140,7 @@ impl Running<'_> {
 
     async fn watch(&mut self, signals: &mut Signals) -> Result<u8, Failure> {
         let mut pulse = tokio::time::interval(self.client.keep_alive);
-        // A pulse that was missed is made up for once, not as often as it was missed.
+        // After a pause, send one keep-alive, not one for each that was missed.
         pulse.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut asked = false;
         loop {
@@ -145,17 +149,17 @@ impl Running<'_> {
             tokio::select! {
                 biased;
                 signal = signals.next() => {
-                    if let Some(code) = self.hear(signal)? {
+                    if let Some(code) = self.on_signal(signal)? {
                         return Ok(code);
                     }
                 }
-                news = news(&mut self.command) => {
-                    if let Some(code) = self.follow(news) {
+                report = keeper_report(&mut self.command) => {
+                    if let Some(code) = self.on_keeper_report(report) {
                         return Ok(code);
                     }
                 }
-                reply = self.client.next(), if self.connected => self.learn(reply),
-                _ = pulse.tick(), if self.connected => self.pulse().await,
+                reply = self.client.next(), if self.connected => self.on_reply(reply),
+                _ = pulse.tick(), if self.connected => self.keep_alive().await,
                 () = tokio::time::sleep(nap) => {}
             }
             if !asked && self.plan.ask.passed() {
@@ -163,7 +167,7 @@ impl Running<'_> {
                 if self.lost.is_none() {
                     self.lose(LATE);
                 }
-                // Asked by the watchdog already? Programs may take a second request for an order.
+                // Not if the watchdog has sent SIGTERM: programs may quit at once on a second one.
                 if !self.watchdog.has_acted()
                     && let Some(command) = &self.command
                 {
@@ -179,10 +183,11 @@ impl Running<'_> {
         }
     }
 
-    /// A signal: news of a child, or something to pass on. Gives the exit code if there is no command.
-    fn hear(&mut self, signal: Signal) -> Result<Option<u8>, Failure> {
+    /// Handles a signal of a child, or passes a signal on to the command. Returns the exit code if the lock is
+    /// held without a command and the signal ends that.
+    fn on_signal(&mut self, signal: Signal) -> Result<Option<u8>, Failure> {
         match signal {
-            Signal::SIGCHLD => self.bury()?,
+            Signal::SIGCHLD => self.reap_watchdog()?,
             Signal::SIGCONT => self.resume(),
             Signal::SIGWINCH | Signal::SIGALRM if self.command.is_none() => {}
             passed if self.command.is_none() => return Ok(Some(128 + passed as u8)),
@@ -191,20 +196,21 @@ impl Running<'_> {
         Ok(None)
     }
 
-    /// What the keeper reports. Gives the exit code once the command ended.
-    fn follow(&mut self, news: Option<News>) -> Option<u8> {
-        let (code, left) = match news {
-            Some(News::Stopped(why)) => {
+    /// Handles a report of the keeper. Returns the exit code once the command has ended.
+    fn on_keeper_report(&mut self, report: Option<KeeperReport>) -> Option<u8> {
+        let (code, left) = match report {
+            Some(KeeperReport::Stopped(why)) => {
                 self.suspend(why);
                 return None;
             }
-            Some(News::Ended { code, left }) => (code, left),
+            Some(KeeperReport::Ended { code, left }) => (code, left),
             None => match self.command.as_mut().and_then(|command| command.keeper.exit_code()) {
-                // It has said why it could not start the command.
+                // The keeper has printed why it could not start the command.
                 Some(code) => (code, true),
                 None => {
                     eprintln!(
-                        "konklave: the keeper of the command was killed: the command is stopped"
+                        "konklave: the keeper process (lock-keeper) was killed, so the command is killed, \
+                         too"
                     );
                     (KILLED, true)
                 }
@@ -216,15 +222,15 @@ impl Running<'_> {
         Some(code)
     }
 
-    fn bury(&mut self) -> Result<(), Failure> {
-        // Only this one: how the keeper ended is asked for later.
+    fn reap_watchdog(&mut self) -> Result<(), Failure> {
+        // Only the watchdog: the exit code of the keeper is read elsewhere.
         match waitpid(self.watchdog.pid(), Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => self.replace_watchdog(),
             Ok(_) | Err(_) => Ok(()),
         }
     }
 
-    /// Someone killed the watchdog: there is a new one at once.
+    /// Starts another watchdog after the old one was killed.
     fn replace_watchdog(&mut self) -> Result<(), Failure> {
         let session = self.client.handle().map_err(Failure::system("cannot share the session"))?;
         if self.watchdog.has_acted() {
@@ -232,27 +238,30 @@ impl Running<'_> {
         }
         let group = self.command.as_ref().map(|command| command.tree.group());
         self.watchdog = Watchdog::start(session, group)?;
-        self.tell_watchdog().map_err(Failure::system("the watchdog is gone"))
+        self.update_watchdog().map_err(Failure::system("the watchdog is gone"))
     }
 
-    fn tell_watchdog(&mut self) -> io::Result<()> {
+    /// Sends the current plan to the watchdog.
+    fn update_watchdog(&mut self) -> io::Result<()> {
         match self.lost {
             Some(_) => self.watchdog.only_kill(self.plan),
             None => self.watchdog.renew(self.plan),
         }
     }
 
-    /// The command was stopped from the terminal: so are we, and the shell sees a stopped job.
+    /// Stops the wrapper after the terminal has stopped the command, so that the shell sees a stopped job.
     fn suspend(&mut self, why: Signal) {
         if !self.terminal.is_ours() {
             if matches!(why, Signal::SIGTTIN | Signal::SIGTTOU) {
-                eprintln!("konklave: the command is stopped: it wants a terminal it does not have");
+                eprintln!(
+                    "konklave: the command is stopped, because it uses the terminal from the background"
+                );
             }
             return;
         }
         self.terminal.take();
         eprintln!(
-            "konklave: suspended; {} is lost in {:.1} s unless it goes on",
+            "konklave: suspended; {} will be lost in {:.1} s unless the job is resumed (fg, bg)",
             self.job.name,
             self.plan.ask.left().as_secs_f64()
         );
@@ -270,8 +279,8 @@ impl Running<'_> {
         }
     }
 
-    /// Something the agent said, or its silence.
-    fn learn(&mut self, reply: Result<Reply, Failure>) {
+    /// Handles a reply or event of the agent, or the end of the connection.
+    fn on_reply(&mut self, reply: Result<Reply, Failure>) {
         match reply {
             Ok(Reply::Answer { answer: Answer::Alive { until }, .. }) => {
                 let mine = until.into_iter().find(|(claim, _)| *claim == self.claim);
@@ -282,108 +291,114 @@ impl Running<'_> {
             Ok(Reply::Event(Event::Lost { claim, why })) if claim == self.claim => {
                 self.lose(&why);
             }
-            Ok(Reply::Event(Event::Leaving)) => self.retire("the agent leaves the group"),
+            Ok(Reply::Event(Event::Leaving)) => {
+                self.begin_release("the agent is leaving the group")
+            }
             Ok(Reply::Answer { .. } | Reply::Event(_) | Reply::Unaddressed(_)) => {}
-            Err(failure) => self.part(&failure.to_string()),
+            Err(failure) => self.disconnected(&failure.to_string()),
         }
     }
 
     fn renew(&mut self, until: Moment) {
-        // A deadline never comes nearer by an answer that was overtaken; and dead is dead.
+        // An older answer may arrive late and must not shorten the plan. After the kill it is too late to renew.
         if until <= self.plan.deadline || self.plan.kill.passed() {
             return;
         }
         let plan = Plan::new(Moment::now(), until, self.job.grace);
-        self.plan = match (self.lost.is_some(), self.farewell) {
-            // Nor does a command live on that the watchdog may have asked to end.
+        self.plan = match (self.lost.is_some(), self.end_by) {
+            // The watchdog may have sent SIGTERM to the command, so a renewal now is too late.
             (false, _) if self.too_late() => return self.lose(LATE),
             (false, _) => plan,
             (true, Some(end)) if !self.watchdog.has_acted() => {
                 Plan { ask: self.plan.ask, ..plan.ending(end) }
             }
-            // What is lost stays lost.
+            // A lost lock is not renewed.
             (true, _) => return,
         };
-        // If the watchdog is gone, its end is told by a signal, and a new one learns the new plan.
-        let _ = self.tell_watchdog();
+        // If the watchdog is gone, SIGCHLD arrives, and a new watchdog gets the plan.
+        let _ = self.update_watchdog();
     }
 
-    /// Whether it was to end before it was renewed, be it that nobody has said so yet.
+    /// Whether the plan's time to ask has passed without a renewal, or the watchdog has acted.
     fn too_late(&mut self) -> bool {
         self.plan.ask.passed() || self.watchdog.has_acted()
     }
 
-    /// It is not ours any more: what was promised last is what is left.
+    /// Notes the loss of the lock. The command must end before the last known deadline.
     fn lose(&mut self, why: &str) {
-        self.farewell = None;
+        self.end_by = None;
         if self.lost.is_none() {
             self.lost = Some(why.to_owned());
-            self.plan = self.plan.hurry(Moment::now(), self.job.grace);
-            let _ = self.tell_watchdog();
+            self.plan = self.plan.ask_now(Moment::now(), self.job.grace);
+            let _ = self.update_watchdog();
         }
     }
 
-    /// It is to be given back, but is ours until then: the command has its whole grace, as long as the
-    /// agent renews what it promised.
-    fn retire(&mut self, why: &str) {
+    /// Ends the command, because the agent is leaving. The lock stays held meanwhile: the command has its whole
+    /// grace, as long as the agent renews the lock.
+    fn begin_release(&mut self, why: &str) {
         if self.lost.is_none() {
             self.lose(why);
-            self.farewell = Some(self.plan.ask.after(self.job.grace));
+            self.end_by = Some(self.plan.ask.after(self.job.grace));
         }
     }
 
-    async fn pulse(&mut self) {
+    async fn keep_alive(&mut self) {
         if let Err(failure) = self.client.live().await {
-            self.part(&failure.to_string());
+            self.disconnected(&failure.to_string());
         }
     }
 
-    fn part(&mut self, why: &str) {
+    fn disconnected(&mut self, why: &str) {
         self.connected = false;
-        // Stopped for so long that the agent gave us up, we find its door closed: not its fault.
+        // If this wrapper was stopped for too long, the agent closed the connection for that reason. Then the
+        // cause is the late renewal, not the connection.
         let late = self.lost.is_none() && self.too_late();
         self.lose(if late { LATE } else { why });
     }
 
-    /// The command has ended; whatever descendants it left ends, too, before the lock is given back.
-    async fn clear(&mut self) {
-        let ending = Moment::now().after(ENDING);
+    /// Ends the descendants that the command has left running. Until then the lock is kept.
+    async fn stop_descendants(&mut self) {
+        let ending = Moment::now().after(KEEPER_END);
         let mut end = None;
         let mut pulse = tokio::time::interval(self.client.keep_alive);
         pulse.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let (mut pause, mut gone) = (Duration::from_millis(1), self.command.is_none());
         while !(gone && self.nothing_left()) {
             self.stop_the_rest(gone || ending.passed(), &mut end);
-            // As long as someone is there, the lock is needed.
+            // Keep renewing the lock meanwhile.
             tokio::select! {
-                news = news(&mut self.command), if !gone => gone = news.is_none(),
-                reply = self.client.next(), if self.connected => self.learn(reply),
-                _ = pulse.tick(), if self.connected => self.pulse().await,
+                report = keeper_report(&mut self.command), if !gone => gone = report.is_none(),
+                reply = self.client.next(), if self.connected => self.on_reply(reply),
+                _ = pulse.tick(), if self.connected => self.keep_alive().await,
                 () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_millis(20)),
             }
         }
     }
 
-    /// Once the keeper is gone: whether nothing else is left either.
+    /// Whether no descendant is left, once the keeper is gone.
     fn nothing_left(&mut self) -> bool {
         let Some(command) = &mut self.command else { return true };
         let group = command.tree.group();
         if command.keeper.exit_code() == Some(0) {
-            // Elsewhere than on Linux nobody is a subreaper.
+            // The keeper has adopted and outlived all descendants. Other systems than Linux have no
+            // subreapers, so the process group is checked as well.
             !group.alive()
         } else {
             !command.tree.alive(Some(self.watchdog.pid()))
         }
     }
 
-    /// Asks what the command left behind to end, and kills it at `end`, or when the lock is lost. If
-    /// `late`, something is there although the keeper did not know of it.
+    /// Sends SIGTERM to the descendants that the command has left, and SIGKILL at `end` or when the lock is lost.
+    /// If `late`, processes are left that the keeper has not reported.
     fn stop_the_rest(&mut self, late: bool, end: &mut Option<Moment>) {
         let Some(command) = &mut self.command else { return };
         let watchdog = Some(self.watchdog.pid());
         let kill = self.plan.kill.passed();
         if end.is_none() && !kill && (command.left || late) {
-            self.job.says(|| "the command has ended; stopping what it left behind".to_owned());
+            self.job.report(|| {
+                "the command has ended; stopping the processes that it left running".to_owned()
+            });
             command.tree.ask(watchdog);
             *end = Some(Moment::now().after(self.job.grace));
         }
@@ -392,8 +407,8 @@ impl Running<'_> {
             && !std::mem::replace(&mut command.told, true)
         {
             eprintln!(
-                "konklave: what the command left behind runs as another user and cannot be \
-                 stopped; {} stays taken until it ends",
+                "konklave: cannot stop a process that the command left running as another user; {} stays \
+                 taken until it ends",
                 self.job.name
             );
         }

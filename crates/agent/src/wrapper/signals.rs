@@ -1,4 +1,4 @@
-//! The signals that a wrapper hears, waiting or not.
+//! The signals that a wrapper handles.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 
 use crate::failure::Failure;
 
-/// What is passed on to the command.
+/// The signals that the wrapper passes on to the command.
 const PASSED: [Signal; 9] = [
     Signal::SIGINT,
     Signal::SIGTERM,
@@ -22,13 +22,13 @@ const PASSED: [Signal; 9] = [
     Signal::SIGALRM,
 ];
 
-/// The signals we listen to.
+/// The signals that the wrapper handles.
 pub(super) struct Signals {
     listeners: Vec<(Signal, Listener)>,
 }
 
 impl Signals {
-    /// Starts to listen. Signals that were ignored when we started (`nohup`) stay so.
+    /// Registers the handlers. Signals that were ignored at the start (`nohup`) stay ignored.
     pub(super) fn listen() -> Result<Self, Failure> {
         let ignored = ignored();
         let listen = |number: Signal| {
@@ -41,7 +41,7 @@ impl Signals {
             .chain([Signal::SIGCHLD, Signal::SIGCONT])
             .map(listen)
             .collect::<io::Result<_>>()
-            .map_err(Failure::system("cannot listen to signals"))?;
+            .map_err(Failure::system("cannot handle signals"))?;
         Ok(Self { listeners })
     }
 
@@ -59,7 +59,7 @@ impl Signals {
     }
 }
 
-/// The signals this process ignores, one bit each.
+/// The signals that this process ignores, one bit each.
 fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,11 +1,11 @@
-//! All descendants of a command, found in /proc: asked to end, killed, and looked at until none is left.
+//! Finds all descendants of a command in /proc, to send them SIGTERM and SIGKILL until none is left.
 //!
-//! The keeper and the wrapper are subreapers, so a descendant that called `setsid`, or whose parent is
-//! dead, is still below one of them. A scan may miss a process that is forked meanwhile: so callers
-//! repeat it, and take the end of the keeper, which has no children left then, for the end of all.
+//! The keeper and the wrapper are subreapers. So a descendant that called `setsid`, or whose parent died, is
+//! still a descendant of one of them. A scan may miss a process that is forked meanwhile. So callers repeat it
+//! until the keeper ends, which happens when it has no child left.
 //!
-//! A command may be another `lock`, with a watchdog and a keeper of its own. If these died before the
-//! inner command, the inner lock would be free too early. So such guards are killed last.
+//! A command may be another `lock`, with a watchdog and a keeper of its own (here called guards). If the guards
+//! died before the inner command, the inner lock would be free too early. So guards are killed last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,20 +15,20 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgrp, getppid};
 
-use super::group::Group;
+use super::process_group::ProcessGroup;
 use super::{keeper, watchdog};
 use crate::clock::Moment;
 
-/// How long guards have to end by themselves once nothing else is left.
+/// How long guards have to end by themselves once no other process is left.
 const GUARDS: Duration = Duration::from_millis(100);
 
-/// A process, by its line in /proc.
+/// A process, read from /proc.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) parent: i32,
     pub(super) group: i32,
-    /// When it started, in ticks: tells it from a later process with the same number.
+    /// When it started, in ticks. Distinguishes it from a later process with the same number.
     started: u64,
     /// Whether it runs: a zombie does not.
     pub(super) running: bool,
@@ -42,11 +42,11 @@ impl Process {
 
     /// Reads a line of `/proc/PID/stat`.
     pub(super) fn parse(stat: &str) -> Option<Self> {
-        // The name may contain anything, also brackets: the last one ends it.
+        // The name may contain brackets itself; the last one ends it.
         let (head, rest) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         let number = |at: usize| fields.get(at).and_then(|field| field.parse().ok());
-        // The first thread of a process may end before the others: a zombie with threads that run.
+        // If the first thread has ended before the others, the process is shown as a zombie but still runs.
         let threads = number(17).unwrap_or(1);
         Some(Self {
             pid: head.split_ascii_whitespace().next()?.parse().ok()?,
@@ -57,7 +57,7 @@ impl Process {
         })
     }
 
-    /// Whether it is the watchdog or the keeper of another lock, by its command line.
+    /// Whether its command line is that of a watchdog or a keeper.
     fn is_guard(self) -> bool {
         let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         let mut words = line.split(|&byte| byte == 0);
@@ -65,13 +65,13 @@ impl Process {
         words.next() == Some(b"konklave") && words.next().is_some_and(|word| guards.contains(&word))
     }
 
-    /// Signals it; false if we may not.
+    /// Signals it. Returns false if this user may not.
     fn signal(self, signal: Signal) -> bool {
         kill(Pid::from_raw(self.pid), signal) != Err(Errno::EPERM)
     }
 }
 
-/// All processes that /proc shows; nothing if it cannot be read.
+/// All processes in /proc; `None` if it cannot be read.
 pub(super) fn processes() -> Option<Vec<Process>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").ok()?.flatten() {
@@ -85,56 +85,57 @@ pub(super) fn processes() -> Option<Vec<Process>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// A descendant that runs.
+/// A running descendant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Member {
     process: Process,
-    /// The watchdog or the keeper of a lock.
+    /// Whether it is the watchdog or the keeper of a lock.
     guard: bool,
-    /// Below such a guard: its own wrapper passes requests on.
+    /// Whether it is a descendant of a guard. Then the inner wrapper passes SIGTERM on to it.
     guarded: bool,
 }
 
-/// The descendants of a command, seen by one of the processes that guard it.
+/// The descendants of a command, as its wrapper, watchdog or keeper finds them.
 #[derive(Debug)]
 pub(super) struct Tree {
     /// The process group in which the command was started.
-    group: Group,
-    /// The keeper, if it is not ourselves; it is killed last.
+    group: ProcessGroup,
+    /// The keeper, in the tree of the watchdog; it is killed last.
     keeper: Option<Process>,
-    /// Whose descendants these are, besides those of the keeper.
+    /// The process whose descendants belong to the tree, besides those of the keeper.
     root: Root,
     /// Since when only guards are left.
     only_guards: Option<Moment>,
 }
 
-/// Where the descendants of a command are when its keeper is dead.
+/// The process that adopts the descendants of a command when its keeper dies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Root {
-    /// Below us.
+    /// This process.
     Ourselves,
-    /// Below our parent, as long as this is it.
+    /// The parent of this process, if it still has this id.
     Parent(Pid),
 }
 
 impl Tree {
-    /// What is below us, and was started in `group`: for the keeper and the wrapper.
-    pub(super) fn of_ours(group: Group) -> Self {
+    /// The descendants of this process, whose command was started in `group`. For keeper and wrapper.
+    pub(super) fn of_ours(group: ProcessGroup) -> Self {
         Self { group, keeper: None, root: Root::Ourselves, only_guards: None }
     }
 
-    /// What is below the keeper, whose number is that of the group, and below `wrapper`, our parent.
-    pub(super) fn of_parent(group: Group, wrapper: Pid) -> Self {
+    /// The descendants of the keeper, which has the number of `group`, and of `wrapper`, the parent of this
+    /// process. For the watchdog.
+    pub(super) fn of_parent(group: ProcessGroup, wrapper: Pid) -> Self {
         let keeper = Process::find(group.0);
         Self { group, keeper, root: Root::Parent(wrapper), only_guards: None }
     }
 
     /// The group in which the command was started.
-    pub(super) fn group(&self) -> Group {
+    pub(super) fn group(&self) -> ProcessGroup {
         self.group
     }
 
-    /// Whether something still runs. `spared` is none of the command's.
+    /// Whether a descendant still runs. `spared`, the watchdog, does not count.
     pub(super) fn alive(&self, spared: Option<Pid>) -> bool {
         let keeper = self.keeper.and_then(|keeper| self.same(keeper));
         keeper.is_some_and(|keeper| keeper.running)
@@ -142,19 +143,19 @@ impl Tree {
             || self.members(spared).is_some_and(|(members, _)| !members.is_empty())
     }
 
-    /// The keeper as it is now, unless its number is that of another process.
+    /// The keeper as it is now; `None` if its number belongs to another process.
     fn same(&self, keeper: Process) -> Option<Process> {
         Process::find(keeper.pid).filter(|now| now.started == keeper.started)
     }
 
-    /// Asks all to end. Another wrapper among them passes it on to its own command.
+    /// Sends SIGTERM to all. A nested wrapper passes it on to its own command.
     pub(super) fn ask(&self, spared: Option<Pid>) {
         let Some((members, _)) = self.members(spared) else {
             self.group.signal(Signal::SIGTERM);
             self.group.signal(Signal::SIGCONT);
             return;
         };
-        // One that is stopped hears of it only when it runs.
+        // A stopped process handles SIGTERM only after SIGCONT.
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
             self.group.signal(signal);
             for member in &members {
@@ -165,8 +166,8 @@ impl Tree {
         }
     }
 
-    /// Kills all that is found, guards last; false if we may not signal one of them. To be repeated as
-    /// long as something is alive.
+    /// Kills all descendants that a scan finds, guards last. Returns false if this user may not signal one of them.
+    /// Callers repeat it while a descendant is alive.
     pub(super) fn kill(&mut self, spared: Option<Pid>) -> bool {
         let mut permitted = self.group.signal(Signal::SIGKILL);
         let Some((members, foreign)) = self.members(spared) else { return permitted };
@@ -186,8 +187,8 @@ impl Tree {
                 guards
             }
         };
-        // A process that forks and ends again and again is another one when it is to be killed. The
-        // kernel kills a group as a whole.
+        // A process that forks and exits all the time escapes a kill by its id. A kill of its whole process group
+        // is atomic.
         let groups: BTreeSet<i32> = victims.iter().map(|victim| victim.process.group).collect();
         for group in groups.difference(&foreign) {
             let _ = killpg(Pid::from_raw(*group), Signal::SIGKILL);
@@ -198,8 +199,7 @@ impl Tree {
         permitted
     }
 
-    /// The descendants that run, and the process groups that have other members, too; nothing without
-    /// a /proc.
+    /// The running descendants, and the process groups that contain other processes, too. `None` without /proc.
     fn members(&self, spared: Option<Pid>) -> Option<(Vec<Member>, BTreeSet<i32>)> {
         let all = processes()?;
         let mut children: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
@@ -214,7 +214,7 @@ impl Tree {
         found.extend(keeper.map(|process| Member { process, guard: true, guarded: false }));
         let mut roots: Vec<i32> = match self.root {
             Root::Ourselves => vec![own],
-            // Whose child we are no more is dead, and its number may be another's.
+            // If the parent has changed, the wrapper is dead, and its number may belong to another process.
             Root::Parent(wrapper) if getppid() == wrapper => vec![wrapper.as_raw()],
             Root::Parent(_) => Vec::new(),
         };
@@ -226,7 +226,7 @@ impl Tree {
                 if excluded.insert(process.pid) {
                     let guard = process.is_guard();
                     found.push(Member { process, guard, guarded });
-                    // Our own keeper is among them, too: what is below it is our command.
+                    // The keeper of this command is a guard, too, but its descendants are not nested.
                     let ours = process.pid == self.group.0;
                     ahead.push((process.pid, guarded || guard && !ours));
                 }

@@ -1,17 +1,16 @@
-//! The watchdog: a process of its own that stops a command in time even if nobody else can.
+//! The watchdog: a process of its own that stops the command in time when the wrapper cannot.
 //!
-//! It reads from its stdin what the wrapper says: which command to watch, and when to stop it.
-//! The wrapper renews that while it lives. When it is stopped (SIGSTOP, a debugger, a frozen cgroup),
-//! the time passes and the watchdog stops the command with all descendants. When it is killed, its end
-//! of the pipe is closed and the watchdog kills them at once.
+//! On stdin it reads from the wrapper which command to watch, and when to stop it. The wrapper sends later
+//! times while it runs. If the wrapper is stopped (SIGSTOP, a debugger, a frozen cgroup), the time passes, and
+//! the watchdog stops the command with all descendants. If the wrapper is killed, its end of the socket closes,
+//! and the watchdog kills them at once.
 //!
-//! Before it stops anything it says so, on the same socket: however late the wrapper comes to look at
-//! its dead command, it can tell whether that ended by itself. The wrapper then says what happened; the
-//! watchdog does only if there is no wrapper left to.
+//! Before the watchdog stops the command, it reports that on the same socket. So a wrapper that continues later
+//! knows whether the command ended by itself. The wrapper then prints the reason; the watchdog prints it only if
+//! there is no wrapper left.
 //!
-//! Its stdout is a second handle of the session with the agent, never written to: so the session of a
-//! wrapper that was killed ends only when all descendants of the command are dead, and nobody is granted
-//! the lock before.
+//! Its stdout is a second handle of the session with the agent. So the session of a killed wrapper ends only
+//! when all descendants of the command are dead, and no other client gets the lock before.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -24,8 +23,8 @@ use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::Pid;
 
-use super::group::{Group, self_command};
 use super::plan::Plan;
+use super::process_group::{ProcessGroup, self_command};
 use super::tree::Tree;
 use crate::clock::Moment;
 use crate::failure::Failure;
@@ -34,41 +33,41 @@ use crate::protocol::{Call, Request, encode};
 /// The name of the hidden command.
 pub(crate) const COMMAND: &str = "lock-watchdog";
 
-/// How long the watchdog sleeps at most: timers of the kernel stand still while a machine sleeps.
+/// The longest sleep. Timers do not count the time a machine sleeps.
 const NAP: Duration = Duration::from_millis(200);
-/// How often a keeper is looked at until it is gone.
+/// How often the watchdog checks whether the command is gone.
 const GLANCE: Duration = Duration::from_millis(1);
-/// How often descendants that are still alive are looked for and killed.
+/// How often descendants that are still alive are searched for and killed.
 const RESCAN: Duration = Duration::from_millis(10);
-/// How often a session whose wrapper is dead gives a sign of life, where it must.
-const SIGN: Duration = Duration::from_millis(50);
+/// How often the watchdog sends a keep-alive for a dead wrapper.
+const KEEP_ALIVE: Duration = Duration::from_millis(50);
 
-/// What it says before it stops the command.
+/// What the watchdog writes before it stops the command.
 const STOPPING: &[u8] = b"stopping\n";
 
-/// The wrapper's end.
+/// The wrapper's handle of the watchdog.
 #[derive(Debug)]
 pub(super) struct Watchdog {
     process: Child,
     line: UnixStream,
-    /// Whether it said that it stops the command.
+    /// Whether the watchdog has reported that it stops the command.
     acted: bool,
 }
 
 impl Watchdog {
-    /// Starts a watchdog that holds `session` open. One that takes the place of another knows its command
-    /// from the start: if we were killed before we could name it, the session would end too early.
-    pub(super) fn start(session: OwnedFd, command: Option<Group>) -> Result<Self, Failure> {
+    /// Starts a watchdog that holds `session` open. A replacement gets the running `command` as an argument: if
+    /// the wrapper were killed before it could send it, the session would end while the command runs.
+    pub(super) fn start(session: OwnedFd, command: Option<ProcessGroup>) -> Result<Self, Failure> {
         let start = || {
             let (line, theirs) = UnixStream::pair()?;
-            // A watchdog that does not read must not keep us from our own work.
+            // A stopped watchdog that does not read must not block the wrapper.
             line.set_nonblocking(true)?;
             let own = std::process::id().to_string();
             let process = self_command(COMMAND)?
                 .args(command.iter().flat_map(|group| [group.0.to_string(), own.clone()]))
                 .stdin(OwnedFd::from(theirs))
                 .stdout(session)
-                // Signals of the terminal are for the command.
+                // So that signals of the terminal go to the command only.
                 .process_group_of_its_own()
                 .spawn()?;
             Ok(Self { process, line, acted: false })
@@ -78,33 +77,33 @@ impl Watchdog {
 
     /// Its process id.
     pub(super) fn pid(&self) -> Pid {
-        super::group::pid_of(&self.process)
+        super::process_group::pid_of(&self.process)
     }
 
-    /// Whether it has stopped the command, or is about to. What it did before the command ended is known
-    /// here when that end is: it says so first.
+    /// Whether the watchdog has stopped the command, or is about to. The report precedes the stop, so it is here
+    /// when the wrapper sees the end of the command.
     pub(super) fn has_acted(&mut self) -> bool {
         let mut said = [0; STOPPING.len()];
         self.acted |= matches!(self.line.read(&mut said), Ok(read) if read > 0);
         self.acted
     }
 
-    /// Names the command to be stopped, by its group, whose number is that of the keeper.
-    pub(super) fn watch(&mut self, group: Group) -> io::Result<()> {
+    /// Sends the command to watch. Its process group has the number of the keeper.
+    pub(super) fn watch(&mut self, group: ProcessGroup) -> io::Result<()> {
         writeln!(self.line, "command {} {}", group.0, std::process::id())
     }
 
-    /// Renews the moments at which the command is asked to end, and killed.
+    /// Sends the times of SIGTERM and SIGKILL.
     pub(super) fn renew(&mut self, plan: Plan) -> io::Result<()> {
         writeln!(self.line, "until {} {}", plan.second().0, plan.kill.0)
     }
 
-    /// The wrapper asks the command to end itself; what remains is to kill it.
+    /// Sends the time of SIGKILL. The wrapper has sent SIGTERM itself.
     pub(super) fn only_kill(&mut self, plan: Plan) -> io::Result<()> {
         writeln!(self.line, "until {} {}", plan.kill.0, plan.kill.0)
     }
 
-    /// All is over: nothing is to be stopped any more.
+    /// Ends the watchdog: the command has ended.
     pub(super) fn dismiss(mut self) {
         let _ = writeln!(self.line, "done");
         drop(self.line);
@@ -123,19 +122,19 @@ impl OwnGroup for Command {
     }
 }
 
-/// What the watchdog knows.
+/// The state of the watchdog process.
 #[derive(Debug, Default)]
-struct Orders {
+struct WatchdogState {
     command: Option<Tree>,
     ask: Option<Moment>,
     kill: Option<Moment>,
     done: bool,
-    /// Whether the command was stopped because nobody renewed its time.
+    /// Whether the watchdog has stopped the command, because its time was not renewed.
     acted: bool,
 }
 
-impl Orders {
-    fn obey(&mut self, line: &str) {
+impl WatchdogState {
+    fn apply(&mut self, line: &str) {
         let mut words = line.split_ascii_whitespace();
         let order = words.next();
         let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
@@ -147,7 +146,7 @@ impl Orders {
             }
             Some("until") => {
                 let (ask, kill) = (number().map(Moment), number().map(Moment));
-                // Half an order must not leave the command unwatched.
+                // An incomplete line must not replace valid times.
                 if let (Some(ask), Some(kill)) = (ask, kill) {
                     (self.ask, self.kill) = (Some(ask), Some(kill));
                 }
@@ -157,27 +156,27 @@ impl Orders {
         }
     }
 
-    /// How long nothing is to be done.
+    /// The time until the next action.
     fn nap(&self) -> Duration {
         [self.ask, self.kill].into_iter().flatten().map(Moment::left).fold(NAP, Duration::min)
     }
 
-    /// Stops the command if it is time to; tells the wrapper before.
+    /// Stops the command if its time has come. Reports that to the wrapper first.
     fn act(&mut self, wrapper: &mut impl Write) {
         let Some(command) = &mut self.command else { return };
         let kill = self.kill.is_some_and(Moment::passed);
         if !kill && !self.ask.is_some_and(Moment::passed) {
             return;
         }
-        // If nobody is there to hear it, we will learn so soon enough. Once is enough, too: a wrapper
-        // that is stopped does not read, and we must not wait for it.
+        // Written once, because a stopped wrapper does not read, and a full socket would block. A dead wrapper
+        // is noticed by the next read.
         if !std::mem::replace(&mut self.acted, true) {
             let _ = wrapper.write_all(STOPPING);
         }
         self.ask = None;
         if kill {
             command.kill(None);
-            // Something may have been forked meanwhile.
+            // A process may have been forked during the scan.
             self.kill = command.alive(None).then(|| Moment::now().after(RESCAN));
         } else {
             command.ask(None);
@@ -185,63 +184,66 @@ impl Orders {
     }
 }
 
-/// The command of a group, whose wrapper is our parent.
+/// The tree of a command with this process group, whose wrapper is the parent of the watchdog.
 fn tree(group: u64, wrapper: u64) -> Option<Tree> {
-    let (group, wrapper) = (Group::new(group)?, Group::new(wrapper)?);
+    let (group, wrapper) = (ProcessGroup::new(group)?, ProcessGroup::new(wrapper)?);
     Some(Tree::of_parent(group, Pid::from_raw(wrapper.0)))
 }
 
-/// The hidden command: watches `command`, if it is known already, until the wrapper is gone or says so.
+/// The hidden command: watches `command`, or the one that the wrapper names, until the wrapper ends it or dies.
 pub(crate) fn main(command: Option<(i32, i32)>) -> Result<u8, Failure> {
-    // Whoever ends "all of konklave" means the commands: we go when they are gone.
-    let mut deaf = SigSet::empty();
+    // A signal to all processes named konklave must not end the watchdog before the command is dead.
+    let mut blocked = SigSet::empty();
     for signal in
         [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGPIPE]
     {
-        deaf.add(signal);
+        blocked.add(signal);
     }
-    let _ = deaf.thread_block();
-    let mut orders = Orders::default();
+    let _ = blocked.thread_block();
+    let mut state = WatchdogState::default();
     if let Some((group, wrapper)) = command {
-        orders.obey(&format!("command {group} {wrapper}"));
+        state.apply(&format!("command {group} {wrapper}"));
     }
-    let listened = listen(&mut orders);
-    if !orders.done
-        && let Some(command) = orders.command
+    let listened = listen(&mut state);
+    if !state.done
+        && let Some(command) = state.command
     {
-        outlive(command);
-        if orders.acted {
-            eprintln!("konklave: the lock was not renewed in time: the command was stopped");
+        kill_and_wait(command);
+        if state.acted {
+            eprintln!(
+                "konklave: the lock was lost, and the command stopped: it was not renewed in time"
+            );
         }
     }
     listened.map(|()| 0).map_err(Failure::system("the watchdog cannot read"))
 }
 
-/// Kills the command with all descendants, and returns when the last one is gone: the session ends with
-/// us, and not before. Whom we may not kill (`sudo`) we wait for. Meanwhile the session needs signs of
-/// life, and has nobody else to give them.
-fn outlive(mut command: Tree) {
-    let (mut told, mut rescan, mut sign) = (false, Moment::now(), Moment::now().after(SIGN));
+/// Kills the command with all descendants, and returns when the last one is gone. Then the session ends with
+/// the watchdog. A process of another user (`sudo`) cannot be killed, so the watchdog waits for it. Meanwhile
+/// it sends the keep-alives of the session.
+fn kill_and_wait(mut command: Tree) {
+    let (mut told, mut rescan) = (false, Moment::now());
+    let mut keep_alive = Moment::now().after(KEEP_ALIVE);
     while command.alive(None) {
         if rescan.passed() {
             if !command.kill(None) && !std::mem::replace(&mut told, true) {
                 eprintln!(
-                    "konklave: the command runs as another user and cannot be stopped; its lock stays \
-                     taken until it ends"
+                    "konklave: cannot stop the command, which runs as another user; its lock stays taken \
+                     until it ends"
                 );
             }
-            rescan = Moment::now().after(if told { SIGN } else { RESCAN });
+            rescan = Moment::now().after(if told { KEEP_ALIVE } else { RESCAN });
         }
-        if sign.passed() {
-            let _ = live();
-            sign = Moment::now().after(SIGN);
+        if keep_alive.passed() {
+            let _ = send_keep_alive();
+            keep_alive = Moment::now().after(KEEP_ALIVE);
         }
-        std::thread::sleep(if told { SIGN } else { GLANCE });
+        std::thread::sleep(if told { KEEP_ALIVE } else { GLANCE });
     }
 }
 
-/// A sign of life of the session, which has nobody else to give one. Nobody waits for the answers.
-fn live() -> io::Result<()> {
+/// Sends a keep-alive for the session, and discards the answers.
+fn send_keep_alive() -> io::Result<()> {
     let mut session = UnixStream::from(io::stdout().as_fd().try_clone_to_owned()?);
     session.set_nonblocking(true)?;
     let mut answers = [0; 4096];
@@ -251,15 +253,15 @@ fn live() -> io::Result<()> {
     session.write_all(&call)
 }
 
-fn listen(orders: &mut Orders) -> io::Result<()> {
-    // Not by the buffer of stdin: what is in there, `poll` does not see. It is a socket, for both ways.
+fn listen(state: &mut WatchdogState) -> io::Result<()> {
+    // Read without the buffer of stdin, whose content `poll` would not see. Stdin is a socket, written to, too.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let (mut piece, mut line) = ([0_u8; 256], Vec::new());
-    while !orders.done {
+    while !state.done {
         let ready = {
             let mut polled = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
-            // Rounded up, so that a moment has passed when we wake.
-            let nap = u16::try_from(orders.nap().as_micros().div_ceil(1000)).unwrap_or(u16::MAX);
+            // Rounded up, so that the moment has passed after the sleep.
+            let nap = u16::try_from(state.nap().as_micros().div_ceil(1000)).unwrap_or(u16::MAX);
             match poll(&mut polled, nap) {
                 Ok(ready) => ready > 0,
                 Err(nix::errno::Errno::EINTR) => false,
@@ -268,7 +270,7 @@ fn listen(orders: &mut Orders) -> io::Result<()> {
         };
         if ready {
             let read = match input.read(&mut piece) {
-                // The wrapper is gone; perhaps without having read what we said last.
+                // The wrapper is gone. A reset means that it had not read the last report.
                 Ok(0) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
                 Ok(read) => read,
@@ -276,14 +278,14 @@ fn listen(orders: &mut Orders) -> io::Result<()> {
             };
             for &byte in &piece[..read] {
                 if byte == b'\n' {
-                    orders.obey(&String::from_utf8_lossy(&line));
+                    state.apply(&String::from_utf8_lossy(&line));
                     line.clear();
                 } else {
                     line.push(byte);
                 }
             }
         }
-        orders.act(&mut input);
+        state.act(&mut input);
     }
     Ok(())
 }
@@ -293,8 +295,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_obeyed_and_nonsense_is_not() {
-        let mut orders = Orders::default();
+    fn valid_lines_are_applied_and_invalid_ones_ignored() {
+        let mut state = WatchdogState::default();
         for line in [
             "command 0 7",
             "command 1 7",
@@ -306,17 +308,17 @@ mod tests {
             "",
             "hello 5",
         ] {
-            orders.obey(line);
-            assert!(orders.command.is_none() && orders.kill.is_none(), "{line}");
+            state.apply(line);
+            assert!(state.command.is_none() && state.kill.is_none(), "{line}");
         }
-        orders.obey("command 4711 7");
-        assert_eq!(orders.command.as_ref().map(Tree::group), Some(Group(4711)));
-        orders.obey("until 5 7");
-        assert_eq!((orders.ask, orders.kill), (Some(Moment(5)), Some(Moment(7))));
-        orders.obey("until 9");
-        assert_eq!((orders.ask, orders.kill), (Some(Moment(5)), Some(Moment(7))));
-        assert_eq!(orders.nap(), Duration::ZERO);
-        orders.obey("done");
-        assert!(orders.done);
+        state.apply("command 4711 7");
+        assert_eq!(state.command.as_ref().map(Tree::group), Some(ProcessGroup(4711)));
+        state.apply("until 5 7");
+        assert_eq!((state.ask, state.kill), (Some(Moment(5)), Some(Moment(7))));
+        state.apply("until 9");
+        assert_eq!((state.ask, state.kill), (Some(Moment(5)), Some(Moment(7))));
+        assert_eq!(state.nap(), Duration::ZERO);
+        state.apply("done");
+        assert!(state.done);
     }
 }

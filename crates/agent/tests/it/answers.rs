@@ -1,5 +1,6 @@
-//! What scripts look at: exit codes, and JSON that says what it is.
+//! The output for scripts: exit codes, JSON with its schema, and error messages.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -23,13 +24,13 @@ fn fed(socket: &Path, arguments: &[&str], input: &[u8]) -> Output {
     let mut command = konklave(socket);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
-    // One who refuses need not read all of it.
+    // A command that refuses its input may exit before it has read all of it.
     let _ = child.stdin.take().expect("a pipe").write_all(input);
     child.wait_with_output().expect("it ends")
 }
 
 #[test]
-fn what_cannot_be_read_or_written_has_a_code_of_its_own() {
+fn unreadable_and_unwritable_files_have_exit_codes() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let (junk, data) = (folder.file("junk"), folder.file("data"));
@@ -131,7 +132,7 @@ fn every_object_names_its_schema_and_failures_are_objects_too() {
 }
 
 #[test]
-fn a_key_that_everyone_can_read_is_told_in_the_log_and_by_the_doctor() {
+fn key_that_everyone_can_read_is_reported_by_log_and_doctor() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let (key, data) = (folder.file("key"), folder.file("data"));
@@ -151,7 +152,35 @@ fn a_key_that_everyone_can_read_is_told_in_the_log_and_by_the_doctor() {
 }
 
 #[test]
-fn what_another_program_has_is_not_promised_by_this_one() {
+fn usage_shows_the_socket_as_optional() {
+    for (command, usage) in [("who", "who [OPTIONS] <NAME>"), ("send", "send [OPTIONS] <GROUP>")] {
+        let output = output(Path::new("nowhere"), &[command]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(code(&output), 64, "{said}");
+        assert!(said.contains(&format!("Usage: konklave {usage}")), "{said}");
+        assert!(!said.contains("--socket <PATH>"), "{said}");
+    }
+}
+
+#[test]
+fn refused_lock_is_named_once() {
+    let folder = Folder::new();
+    let socket = folder.path().join("agent.sock");
+    let agent = dev(&socket);
+    let holder = start(&socket, &["lock", "a", "--", "cat"]);
+    until("held", || code(&output(&socket, &["lock", "-n", "a", "--", "true"])) == 75);
+    let refused = output(&socket, &["lock", "-n", "-v", "a", "--", "true"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    let parts: Vec<&str> = said.trim_end().split(": ").collect();
+    let distinct: BTreeSet<&str> = parts.iter().copied().collect();
+    assert_eq!(parts.len(), distinct.len(), "{said}");
+    drop(holder);
+    agent.signal(Signal::SIGTERM);
+    agent.end();
+}
+
+#[test]
+fn help_names_only_own_commands() {
     let help = |arguments: &[&str]| {
         let output = output(Path::new("nowhere"), arguments);
         String::from_utf8_lossy(&output.stdout).into_owned()
@@ -159,5 +188,5 @@ fn what_another_program_has_is_not_promised_by_this_one() {
     assert!(!help(&["--help"]).contains("  draw "), "it has that");
     let record = help(&["record", "--help"]);
     assert!(!record.contains("konklave draw"), "{record}");
-    assert!(record.contains("the whole program has"), "{record}");
+    assert!(record.contains("Only the full program has"), "{record}");
 }

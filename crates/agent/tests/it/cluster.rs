@@ -23,7 +23,7 @@ pub(crate) struct Cluster {
 
 /// How agents are started.
 pub(crate) struct Plan {
-    /// How they find each other; where nothing is said, by a list of all addresses.
+    /// How the agents find each other; by default, by a list of all addresses.
     pub(crate) meet: Option<Vec<String>>,
     pub(crate) flags: Vec<String>,
     /// Words before the command, for agent `i` and the folder of all.
@@ -135,7 +135,7 @@ impl Cluster {
         self.agents[i] = Some(command.spawn().expect("the agent starts"));
     }
 
-    /// Waits until agent `i` can grant, and says how long it took.
+    /// Waits until agent `i` can grant locks, and returns the time that took.
     pub(crate) fn ready(&self, i: usize) -> Duration {
         self.until(i, "ready", |status| status["standing"] == "primary")
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use konklave_agent::client::Client;
 use konklave_agent::clock::Moment;
-use konklave_agent::protocol::{Answer, Claim, Reply, Request};
+use konklave_agent::protocol::{Answer, ClaimKind, Reply, Request};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -20,7 +20,7 @@ use crate::kit::{alive, child_of, start_with, until};
 
 /// Names the file of stamps to a `work` process.
 const STAMPS: &str = "KONKLAVE_TEST_STAMPS";
-/// How long `work` runs if nobody kills it.
+/// How long `work` runs if it is not killed.
 const LIFE: Duration = Duration::from_secs(20);
 /// How long after a grant stamps are awaited.
 const AFTER: Duration = Duration::from_millis(20);
@@ -106,7 +106,7 @@ fn next_holder(socket: &Path, name: &'static str) -> std::thread::JoinHandle<Mom
             let ttl = Duration::from_secs(60);
             let mut client = Client::connect(&socket, "next", ttl).await.expect("an agent");
             let acquire =
-                Request::Acquire { name: name.into(), claim: Claim::Exclusive, wait: None };
+                Request::Acquire { name: name.into(), claim: ClaimKind::Exclusive, wait: None };
             let number = client.send(acquire).await.expect("sent");
             // Answered in order: with this answer the agent has the first request, too.
             client.call(Request::Metrics).await.expect("metrics");

@@ -1,5 +1,5 @@
-//! A service without a group: locks in memory, first come, first served. Its leases are as long as a
-//! test wants, and it can take a lock away.
+//! A fake service without a group: locks in memory, served in order of request. A test chooses the length of its
+//! leases, and can take a lock away.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use konklave_agent::clock::Moment;
 use konklave_agent::protocol::{
-    Claim, Event, Explanation, Finding, Payload, Refusal, Standing, Status, Trouble, ViewReport,
+    AgentState, ClaimKind, Event, Explanation, FailureKind, Finding, Payload, Refusal, Status,
+    ViewReport,
 };
-use konklave_agent::server::{Counts, Door, Doorman, SharedDoorman};
-use konklave_agent::service::{Denied, Hold, Problem, Promise, Service, Target, Wish};
+use konklave_agent::server::{AccessPolicy, ClientListener, Counts, SharedAccessPolicy};
+use konklave_agent::service::{
+    AcquireRequest, BoxFuture, Denied, HeldClaim, Problem, Service, Target,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// One name.
@@ -84,7 +87,7 @@ impl Fake {
         let (closing, _) = watch::channel(false);
         let lease = Arc::new(Mutex::new(Duration::from_secs(60)));
         let fake = Self { table: Arc::default(), lease, counts: Arc::default(), closing };
-        let doorman = Doorman { users: users.to_vec(), groups: Vec::new() };
+        let policy = AccessPolicy { users: users.to_vec(), groups: Vec::new() };
         let socket = folder.join("agent.sock");
         let (path, service) = (socket.clone(), Arc::new(fake.clone()));
         let (ready, bound) = std::sync::mpsc::channel();
@@ -95,7 +98,8 @@ impl Fake {
                 .expect("a runtime");
             runtime.block_on(async {
                 let counts = Arc::clone(&service.counts);
-                let door = Door::bind(&path, SharedDoorman::new(doorman), counts).expect("bind");
+                let door = ClientListener::bind(&path, SharedAccessPolicy::new(policy), counts)
+                    .expect("bind");
                 ready.send(()).expect("the test waits");
                 let closing = service.closing.subscribe();
                 door.serve(service, closing).await;
@@ -119,7 +123,7 @@ impl Fake {
         *self.lease.lock().expect("whole") = lease;
     }
 
-    /// Takes `name` from whoever has it; the next one is served.
+    /// Takes `name` from its holder, and serves the next waiter.
     pub(crate) fn take_away(&self, name: &str, why: &str) {
         let mut table = self.table.lock().expect("whole");
         let tokens: Vec<u64> = table
@@ -137,7 +141,7 @@ impl Fake {
         }
     }
 
-    /// Who has `name`, by token.
+    /// The tokens of the holders of `name`.
     pub(crate) fn holders(&self, name: &str) -> Vec<u64> {
         let table = self.table.lock().expect("whole");
         table.locks.get(name).map(|l| l.holders.iter().map(|h| h.0).collect()).unwrap_or_default()
@@ -158,13 +162,13 @@ impl Fake {
         table.history.iter().rev().find(|e| e.0 == name && e.1 < 0).map(|e| e.2)
     }
 
-    async fn obtain(&self, wish: Wish) -> Result<Box<dyn Hold>, Denied> {
+    async fn obtain(&self, wish: AcquireRequest) -> Result<Box<dyn HeldClaim>, Denied> {
         let (told, granted) = oneshot::channel();
         let shared = match wish.claim {
-            Claim::Shared => true,
-            Claim::Exclusive | Claim::Leadership { .. } => false,
-            Claim::Slot { .. } => {
-                return Err(Denied::Failed(Trouble::Usage, "no slots here".into()));
+            ClaimKind::Shared => true,
+            ClaimKind::Exclusive | ClaimKind::Leadership { .. } => false,
+            ClaimKind::Slot { .. } => {
+                return Err(Denied::Failed(FailureKind::Usage, "no slots here".into()));
             }
         };
         let busy = |why| Denied::Refused(why, "someone has it".into());
@@ -208,7 +212,7 @@ struct Held {
     lost: watch::Receiver<Option<String>>,
 }
 
-impl Hold for Held {
+impl HeldClaim for Held {
     fn token(&self) -> String {
         self.token.to_string()
     }
@@ -217,7 +221,7 @@ impl Hold for Held {
         Moment::now().after(*self.fake.lease.lock().expect("whole"))
     }
 
-    fn lost(&mut self) -> Promise<'_, String> {
+    fn lost(&mut self) -> BoxFuture<'_, String> {
         Box::pin(async {
             match self.lost.wait_for(Option::is_some).await {
                 Ok(why) => why.clone().unwrap_or_default(),
@@ -226,11 +230,11 @@ impl Hold for Held {
         })
     }
 
-    fn forfeit(self: Box<Self>, _why: String) -> Promise<'static, ()> {
+    fn forfeit(self: Box<Self>, _why: String) -> BoxFuture<'static, ()> {
         Box::pin(async {})
     }
 
-    fn release(self: Box<Self>) -> Promise<'static, Result<(), Problem>> {
+    fn release(self: Box<Self>) -> BoxFuture<'static, Result<(), Problem>> {
         // As it is dropped.
         Box::pin(async { Ok(()) })
     }
@@ -247,18 +251,18 @@ impl Service for Fake {
         "fake".into()
     }
 
-    fn acquire(&self, wish: Wish) -> Promise<'_, Result<Box<dyn Hold>, Denied>> {
+    fn acquire(&self, wish: AcquireRequest) -> BoxFuture<'_, Result<Box<dyn HeldClaim>, Denied>> {
         Box::pin(self.obtain(wish))
     }
 
     fn over(&self, _: u64) {}
 
-    fn status(&self, _: &str, _: usize) -> Promise<'_, Result<Status, Problem>> {
+    fn status(&self, _: &str, _: usize) -> BoxFuture<'_, Result<Status, Problem>> {
         Box::pin(async {
             Ok(Status {
                 schema: "konklave.status/1".into(),
                 node: "fake".into(),
-                standing: Standing::Primary,
+                standing: AgentState::Primary,
                 view: ViewReport::default(),
                 locks: Vec::new(),
                 elections: Vec::new(),
@@ -268,7 +272,7 @@ impl Service for Fake {
         })
     }
 
-    fn why(&self, name: &str) -> Promise<'_, Result<Explanation, Problem>> {
+    fn why(&self, name: &str) -> BoxFuture<'_, Result<Explanation, Problem>> {
         let name = name.to_owned();
         Box::pin(async {
             Ok(Explanation {
@@ -286,28 +290,28 @@ impl Service for Fake {
         name: &str,
         _: Target,
         _: Option<konklave::Token>,
-    ) -> Promise<'_, Result<(), Problem>> {
+    ) -> BoxFuture<'_, Result<(), Problem>> {
         self.take_away(name, "revoked");
         Box::pin(async { Ok(()) })
     }
 
-    fn watch(&self, _: mpsc::Sender<Event>) -> Promise<'_, Result<(), Problem>> {
+    fn watch(&self, _: mpsc::Sender<Event>) -> BoxFuture<'_, Result<(), Problem>> {
         Box::pin(async { Ok(()) })
     }
 
-    fn send(&self, _: &str, _: Payload) -> Promise<'_, Result<(), Problem>> {
-        Box::pin(async { Err((Trouble::Unavailable, "no group".into())) })
+    fn send(&self, _: &str, _: Payload) -> BoxFuture<'_, Result<(), Problem>> {
+        Box::pin(async { Err((FailureKind::Unavailable, "no group".into())) })
     }
 
-    fn receive(&self, _: &str, _: mpsc::Sender<Event>) -> Promise<'_, Result<(), Problem>> {
-        Box::pin(async { Err((Trouble::Unavailable, "no group".into())) })
+    fn receive(&self, _: &str, _: mpsc::Sender<Event>) -> BoxFuture<'_, Result<(), Problem>> {
+        Box::pin(async { Err((FailureKind::Unavailable, "no group".into())) })
     }
 
-    fn record(&self) -> Promise<'_, Result<String, Problem>> {
+    fn record(&self) -> BoxFuture<'_, Result<String, Problem>> {
         Box::pin(async { Ok(String::new()) })
     }
 
-    fn examine(&self) -> Promise<'_, Vec<Finding>> {
+    fn examine(&self) -> BoxFuture<'_, Vec<Finding>> {
         Box::pin(async { Vec::new() })
     }
 

@@ -1,4 +1,4 @@
-//! What befalls machines: full disks, clocks that jump, firewalls, slow and deaf members.
+//! Faults of machines: full disks, clock jumps, firewalls, slow members, and members that do not read.
 
 use std::fs;
 use std::path::Path;
@@ -157,7 +157,7 @@ fn a_clock_that_jumps_moves_no_lock_and_no_token_backwards() {
         let record = cluster.ask(0, &["record"]);
         assert!(!record.contains("\"suspected\""), "{jump}: nobody was suspected");
     }
-    // The clock is where it was said to be: the recorder writes down the calendar.
+    // The recorder notes the wall clock, which shows that the clock has jumped.
     let year = |cluster: &Cluster| {
         let record = cluster.ask(2, &["record"]);
         let line = record.lines().last().expect("something was recorded").to_owned();
@@ -218,7 +218,7 @@ fn a_firewall_that_refuses_is_no_proof_that_a_process_is_gone() {
     let script = format!("kill -0 {pid} 2>/dev/null && echo ALIVE; echo 1 > {next}");
     let waiter = start(&cluster.socket(1), &["lock", "a", "-c", &script]);
     cluster.until(1, "one waits", |s| s["locks"][0]["waiters"][0]["node"] == "n1");
-    // The others are told at once that nobody is there; it is, and its command runs.
+    // The firewall tells the others at once that the process is gone, but it runs, and so does its command.
     cluster.network().refuse(0);
     until("the next", || fs::metadata(&next).is_ok());
     let output = waiter.output();
@@ -267,7 +267,7 @@ fn a_listener_that_does_not_read_costs_bounded_memory_and_nobody_waits_for_it() 
         .output()
         .expect("it starts");
     assert_eq!(code(&sent), 0, "{}", String::from_utf8_lossy(&sent.stderr));
-    // The other hears what is said now, though it may have been too slow itself for a while.
+    // The other receiver gets later messages, though it may have been too slow for a while itself.
     until("heard", || {
         cluster.ask(0, &["send", "g", "end"]);
         fs::read(&out).is_ok_and(|heard| heard.ends_with(b"end\n"))

@@ -1,4 +1,4 @@
-//! A judge of what holders wrote down: one at a time, tokens that only grow, first come first served.
+//! Judges a log that lock holders wrote: one holder at a time, growing tokens, served in order of request.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub(crate) enum Entry {
     In(String, Token, i32),
     /// `out NAME TOKEN`
     Out(String, Token),
-    /// `overlap NAME PID`: whoever came in saw the holder before it alive.
+    /// `overlap NAME PID`: a new holder found the previous one alive.
     Overlap(String, i32),
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn judge(history: &[Entry]) -> Result<usize, String> {
                 {
                     return Err(format!("entry {i}: {name}: token {token} after {last}"));
                 }
-                // One that was killed wrote no end: whoever came next looked whether it was dead.
+                // A killed holder wrote no end. The next holder checked that it was dead.
                 inside.insert(name, *token);
             }
             Entry::Out(name, token) => match inside.remove(name.as_str()) {
@@ -77,7 +77,7 @@ pub(crate) fn command(folder: &str, hold: &str) -> String {
 }
 
 #[test]
-fn the_judge_sees_what_is_wrong() {
+fn judge_finds_each_violation() {
     let judged = |text: &str| judge(&parse(text));
     assert_eq!(judged("in a 1.1.1 7\nout a 1.1.1\nin a 1.1.2 8\nin b 1.1.1 9"), Ok(3));
     // Killed inside.

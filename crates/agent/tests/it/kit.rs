@@ -1,4 +1,4 @@
-//! Folders that clean up, the command, and patience.
+//! Helpers: temporary folders, the command under test, and waiting for a condition.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -122,7 +122,7 @@ pub(crate) fn code(output: &Output) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// Waits until `happened`, and says how long it took.
+/// Waits until `happened`, and returns the time that took.
 pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) -> Duration {
     let start = Instant::now();
     while !happened() {

@@ -1,4 +1,4 @@
-//! Agents whose locks a classic algorithm serves: what holds with the table holds with it.
+//! Agents with `--mutex`: a classic algorithm gives the same guarantees as the table.
 
 use std::process::{Command, Stdio};
 
@@ -9,8 +9,8 @@ use crate::kit::{code, output, until};
 const NAIMI_TREHEL: &[&str] = &["--mutex", "naimi-trehel"];
 
 #[test]
-fn holders_and_waiters_are_told() {
-    agents::holders_and_waiters_are_told(NAIMI_TREHEL);
+fn holders_and_waiters_are_shown() {
+    agents::holders_and_waiters_are_shown(NAIMI_TREHEL);
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn random_kills_under_load_never_let_two_in() {
 }
 
 #[test]
-fn shared_locks_are_refused_with_words_and_slots_are_not() {
+fn shared_locks_are_refused_and_slots_are_not() {
     let cluster = Cluster::with(3, NAIMI_TREHEL);
     let refused = output(&cluster.socket(0), &["lock", "-s", "a", "--", "true"]);
     let said = String::from_utf8_lossy(&refused.stderr);
@@ -40,7 +40,7 @@ fn shared_locks_are_refused_with_words_and_slots_are_not() {
     cluster.ask(2, &["lock", "-n", "a", "--", "true"]);
 }
 
-/// An agent with another setting is refused, and says why.
+/// An agent with another `--mutex` is refused, and logs why.
 #[test]
 fn another_setting_is_refused_at_joining() {
     let cluster = Cluster::with(1, NAIMI_TREHEL);

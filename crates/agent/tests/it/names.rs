@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use konklave_agent::client::Client;
-use konklave_agent::protocol::{Answer, Claim, Reply, Request};
+use konklave_agent::protocol::{Answer, ClaimKind, Reply, Request};
 
 use crate::cluster::Cluster;
 
@@ -25,7 +25,7 @@ fn ten_thousand_names_are_held_at_once_and_free_when_the_session_ends() {
             // Some at a time: neither side has to keep them all on the way.
             while asked < NAMES && asked < granted + 500 {
                 let name = format!("name-{asked}");
-                let request = Request::Acquire { name, claim: Claim::Exclusive, wait: None };
+                let request = Request::Acquire { name, claim: ClaimKind::Exclusive, wait: None };
                 client.send(request).await.expect("sent");
                 asked += 1;
             }
@@ -40,7 +40,7 @@ fn ten_thousand_names_are_held_at_once_and_free_when_the_session_ends() {
             Answer::Status(status) => assert_eq!(status.locks.len() + status.more, NAMES),
             other => panic!("{other:?}"),
         }
-        // More than fits into an answer: told at once, and one of them can still be looked at.
+        // All names do not fit into an answer: the error comes at once, and one name can still be shown.
         let (start, limit) = (Instant::now(), NAMES);
         let all = client.call(Request::Status { prefix: String::new(), limit }).await;
         assert!(all.is_err_and(|why| why.to_string().contains("ask for fewer")));
@@ -52,7 +52,7 @@ fn ten_thousand_names_are_held_at_once_and_free_when_the_session_ends() {
         for i in [0, NAMES / 2, NAMES - 1] {
             let request = Request::Acquire {
                 name: format!("name-{i}"),
-                claim: Claim::Exclusive,
+                claim: ClaimKind::Exclusive,
                 wait: Some(5000),
             };
             let answer = other.call(request).await.expect("an answer");

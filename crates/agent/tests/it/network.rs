@@ -1,6 +1,6 @@
-//! Networks of the kernel that can be cut: one namespace for each agent, a bridge between them.
+//! Virtual networks that can be cut: one namespace for each agent, and a bridge between them.
 //!
-//! A cut is silent, as a broken cable is: frames go to an address of the hardware that nobody has.
+//! A cut drops packets silently, as a broken cable does: frames go to a hardware address that no host has.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -104,7 +104,7 @@ impl Network {
         self.nft(i, "add table inet probe; delete table inet probe").is_ok()
     }
 
-    /// The firewall of `i` answers every packet of a connection, in or out, that nobody is there.
+    /// The firewall of `i` rejects every packet of a connection, in or out, with a reset.
     pub(crate) fn refuse(&self, i: usize) {
         let chain = |hook: &str| {
             format!(

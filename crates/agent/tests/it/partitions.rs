@@ -1,4 +1,4 @@
-//! Cuts between agents, in network namespaces: silent ones, in both directions or in one.
+//! Network partitions between agents in namespaces: packets are dropped in both directions or in one.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::cluster::{Cluster, Plan};
 use crate::kit::{Folder, code, number, output, start, until};
 use crate::network::Network;
 
-/// Cuts agent 0 off in the directions that `cuts` says, and looks at what becomes of a lock it holds.
+/// Cuts agent 0 off in the directions of `cuts`, and checks a lock that it holds.
 fn cut_off(cuts: &[(usize, usize)]) {
     let Some(cluster) = Cluster::apart() else { return };
     let (pid, next) = (cluster.file("pid"), cluster.file("next"));
@@ -25,10 +25,10 @@ fn cut_off(cuts: &[(usize, usize)]) {
     eprintln!("cut {cuts:?} to the next command: {:?}", cut.elapsed());
     assert!(cut.elapsed() < Duration::from_secs(10), "{:?}", cut.elapsed());
     assert_eq!(holder.end().0, 76);
-    // The minority knows, says why, and grants nothing; the majority goes on.
+    // The minority grants nothing and reports why. The majority continues.
     cluster.until(0, "blocked", |s| s["standing"] != "primary");
     assert_eq!(code(&output(&cluster.socket(0), &["lock", "-w", "0.5", "b", "--", "true"])), 69);
-    assert!(cluster.ask(0, &["why", "b"]).contains("cannot be had now"));
+    assert!(cluster.ask(0, &["why", "b"]).contains("is not available"));
     assert_eq!(code(&output(&cluster.socket(2), &["lock", "-w", "5", "b", "--", "true"])), 0);
     for &(from, to) in cuts {
         cluster.network().mend(from, to);

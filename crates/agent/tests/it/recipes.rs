@@ -1,5 +1,4 @@
-//! The recipes of `dist`: what they tell the agent is what it understands, and where they put its socket
-//! it may be.
+//! The recipes of `dist`: the agent understands their settings, and accepts the place of its socket.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -58,7 +57,7 @@ fn in_a_pod(word: &str) -> String {
     word.replace("$(POD)", "konklave-0").replace("$(IP)", "10.1.2.3")
 }
 
-/// The words that start the agent in the pod, and the socket that the container beside it is told.
+/// The arguments of the agent in the pod, and the socket that the other container uses.
 fn pod() -> (Vec<String>, String) {
     let text = recipe("kubernetes/konklave.yaml");
     let words = listed(&text, "args:").into_iter().map(|word| in_a_pod(&word));
@@ -68,7 +67,7 @@ fn pod() -> (Vec<String>, String) {
 }
 
 #[test]
-fn what_the_recipes_say_is_understood() {
+fn settings_of_the_recipes_are_understood() {
     let (words, client) = pod();
     assert!(words.len() > 5, "{words:?}");
     let agent = settings(&words);
@@ -107,7 +106,7 @@ fn what_the_recipes_say_is_understood() {
     settings(&words);
 }
 
-/// Every variable of ours that `command` heeds.
+/// Every variable of this project that `command` reads.
 fn heeded(command: &clap::Command, into: &mut BTreeSet<String>) {
     let names = command.get_arguments().filter_map(|arg| arg.get_env());
     into.extend(names.map(|name| name.to_string_lossy().into_owned()));
@@ -115,7 +114,7 @@ fn heeded(command: &clap::Command, into: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_variables_of_the_recipes_are_heeded() {
+fn variables_of_the_recipes_have_an_effect() {
     let mut known = BTreeSet::from(["KONKLAVE_TOKEN".to_owned()]);
     heeded(&Cli::command(), &mut known);
     for name in
@@ -154,7 +153,7 @@ fn an_agent_starts_in_the_volume_of_a_pod() {
 }
 
 #[test]
-fn the_key_of_the_documentation_is_nobody_elses_to_read() {
+fn key_of_the_documentation_is_private() {
     let folder = Folder::new();
     let text = fs::read_to_string(root().join("book/en/operate/agents.md")).expect("a text");
     let line = text.lines().find(|line| line.contains("/dev/urandom")).expect("a recipe");
@@ -166,7 +165,7 @@ fn the_key_of_the_documentation_is_nobody_elses_to_read() {
     assert!(made.is_ok_and(|status| status.success()), "{line}");
     let facts = fs::metadata(folder.path().join("key")).expect("made");
     assert_eq!((facts.len(), facts.permissions().mode() & 0o777), (32, 0o600));
-    // What the agent says to one who has none is the same.
+    // The error of an agent without a key shows the same line.
     let refused = output(&folder.path().join("x.sock"), &["agent", "--listen", "0.0.0.0:0"]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(said.contains(line.trim()), "{said}");

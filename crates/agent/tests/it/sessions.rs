@@ -1,4 +1,4 @@
-//! The socket: who is let in, what is not understood, and sessions that show no life.
+//! The socket: allowed and rejected users, invalid frames, and sessions without keep-alives.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use konklave::Token;
 use konklave::fence::FencedFile;
 use konklave_agent::client::Client;
-use konklave_agent::protocol::{Answer, Claim, Event, Reply, Request};
+use konklave_agent::protocol::{Answer, ClaimKind, Event, Reply, Request};
 use nix::sys::signal::Signal;
 
 use crate::cluster::Cluster;
@@ -33,23 +33,28 @@ fn say(socket: &Path, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
+fn invalid_frames_are_refused_and_agent_continues() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     let hello = r#"{"id":1,"op":"hello","protocol":1,"label":"x","ttl":1000}"#;
     assert!(say(&socket, &frame(hello)).contains("welcome"));
     let other = hello.replace("\"protocol\":1", "\"protocol\":9");
-    assert!(say(&socket, &frame(&other)).contains("version 1 of the protocol, not 9"));
+    assert!(
+        say(&socket, &frame(&other)).contains("version 1 of the protocol, the client version 9")
+    );
     assert!(say(&socket, &frame(r#"{"id":1,"op":"watch"}"#)).contains("hello"));
     let twice = [frame(hello), frame(&hello.replace("\"id\":1", "\"id\":2"))].concat();
-    assert!(say(&socket, &twice).contains("we have met"));
-    // Nonsense of all kinds, and then one that is well.
+    assert!(say(&socket, &twice).contains("`hello` is allowed once"));
+    // Invalid frames of all kinds, then a valid one.
     assert_eq!(say(&socket, &[]), "");
     for nonsense in [&u32::MAX.to_be_bytes()[..], &frame("{"), &frame("\u{0}\u{1}")] {
         let said = say(&socket, nonsense);
-        assert!(said.contains(r#"{"answer":"failed","kind":"usage","message":"a frame"#), "{said}");
+        assert!(
+            said.contains(r#"{"answer":"failed","kind":"usage","message":"the frame"#),
+            "{said}"
+        );
     }
-    assert!(say(&socket, b"GET / HTTP/1.1\r\n\r\n").contains("the limit is"));
+    assert!(say(&socket, b"GET / HTTP/1.1\r\n\r\n").contains("4194304 at most"));
     let mut noise = 1_u32;
     for length in 0..200 {
         let bytes: Vec<u8> = (0..length)
@@ -68,14 +73,14 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
     ];
     let all: Vec<u8> = std::iter::once(hello).chain(bad).flat_map(frame).collect();
     let said = say(&socket, &all);
-    for words in ["a name is not empty", "call 77 holds nothing"] {
+    for words in ["the name is empty", "call 77 has no claim"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(code(&output(&socket, &["lock", "-n", "a", "--", "true"])), 0);
 }
 
 #[test]
-fn a_word_that_is_not_understood_is_answered_and_the_session_goes_on() {
+fn invalid_request_is_answered_and_session_continues() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     let words = [
@@ -101,12 +106,12 @@ fn a_word_that_is_not_understood_is_answered_and_the_session_goes_on() {
     // Where a frame ends is not known after a length that cannot be.
     let lost = [frame(words[0]), u32::MAX.to_be_bytes().to_vec(), frame(words[7])].concat();
     let said = say(&socket, &lost);
-    assert!(said.contains("welcome") && said.contains("the limit is"), "{said}");
+    assert!(said.contains("welcome") && said.contains("4194304 at most"), "{said}");
     assert!(!said.contains("granted"), "{said}");
 }
 
 #[test]
-fn strangers_are_sent_away() {
+fn users_outside_the_policy_are_rejected() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     let program = folder.file("konklave");
@@ -129,7 +134,7 @@ fn strangers_are_sent_away() {
         return;
     };
     assert_eq!(code(&output), 77, "{}", String::from_utf8_lossy(&output.stderr));
-    // The mode alone does not let anyone in: the kernel says who it is.
+    // The mode of the socket is not enough: the agent checks the credentials from the kernel.
     open(&socket.display().to_string(), "666");
     let output = as_stranger(&socket).expect("as before");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -138,7 +143,7 @@ fn strangers_are_sent_away() {
 }
 
 #[test]
-fn a_stranger_who_knocks_again_and_again_is_logged_once() {
+fn repeated_rejection_is_logged_once() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let program = folder.file("konklave");
@@ -163,7 +168,7 @@ fn a_stranger_who_knocks_again_and_again_is_logged_once() {
     let metrics = String::from_utf8_lossy(&metrics.stdout).into_owned();
     agent.signal(Signal::SIGTERM);
     let (_, log) = agent.end();
-    assert_eq!(log.matches("sent a stranger away").count(), 1, "{log}");
+    assert_eq!(log.matches("rejected a client").count(), 1, "{log}");
     assert!(
         metrics.lines().any(|line| line.contains("strangers_total") && line.ends_with(" 20")),
         "{metrics}"
@@ -171,14 +176,15 @@ fn a_stranger_who_knocks_again_and_again_is_logged_once() {
 }
 
 #[test]
-fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() {
+fn client_without_keep_alives_loses_lock_and_fence_refuses_its_write() {
     let cluster = Cluster::new(3);
     let file = cluster.file("file");
     let watch = start(&cluster.socket(0), &["watch"]);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let wish = || Request::Acquire { name: "a".into(), claim: Claim::Exclusive, wait: None };
+        let wish =
+            || Request::Acquire { name: "a".into(), claim: ClaimKind::Exclusive, wait: None };
         let token = |answer: Answer| match answer {
             Answer::Granted { token, until } => (token.parse::<Token>().expect("a token"), until),
             other => panic!("{other:?}"),
@@ -190,7 +196,7 @@ fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() 
         let ttl = Duration::from_secs(30);
         let mut next = Client::connect(&cluster.socket(1), "next", ttl).await.expect("there");
         let (new, _) = token(next.call(wish()).await.expect("granted"));
-        // Not before the deadline that the first was told, and not long after.
+        // Not before the deadline of the first client, and not long after it.
         assert!(until.passed(), "granted while the first was safe");
         assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
         assert!(new > old);
@@ -200,9 +206,10 @@ fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() 
         file.write(old, b"old").expect("readable").expect_err("a write of the past");
         assert!(matches!(paused.next().await, Ok(Reply::Event(Event::Lost { .. })) | Err(_)));
     });
-    // Whoever looks on, counts or reads the log hears of it.
-    let why = "its client showed no sign of life for 600ms";
-    assert!(cluster.logged(0).contains(&format!("lost: {why}")), "{}", cluster.logged(0));
+    // `watch`, the metrics and the log report the loss.
+    let why = "its client sent no keep-alive for 0.6 s";
+    let logged = format!("lost its grant: {why}");
+    assert!(cluster.logged(0).contains(&logged), "{}", cluster.logged(0));
     let metrics = cluster.ask(0, &["status", "--metrics"]);
     assert!(metrics.contains("konklave_lost_total 1"), "{metrics}");
     watch.signal(Signal::SIGTERM);
@@ -212,7 +219,7 @@ fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() 
 }
 
 #[test]
-fn a_reload_changes_who_may_come_in_and_a_wrong_one_changes_nothing() {
+fn reload_changes_allowed_users_and_invalid_one_changes_nothing() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let config = folder.file("agent.toml");
@@ -239,15 +246,15 @@ fn a_reload_changes_who_may_come_in_and_a_wrong_one_changes_nothing() {
     assert_eq!(mode(), 0o600);
     fs::write(&config, "log = 'debug'\nallow-users = ['daemon']\n").expect("written");
     hang_up("reloaded");
-    // Who may come in can reach the door.
+    // Users that the policy allows can reach the socket.
     assert_eq!(mode(), 0o666);
     fs::write(&config, "lock = 'debug'\n").expect("written");
-    hang_up("nothing is reloaded");
+    hang_up("reload failed");
     let doctor = || String::from_utf8_lossy(&output(&socket, &["doctor"]).stdout).into_owned();
     until("the doctor knows", || doctor().contains("FAIL reload: "));
     assert!(doctor().contains("unknown field `lock`"), "{}", doctor());
     fs::write(&config, "lease = 2\n").expect("written");
-    hang_up("needs a restart");
+    hang_up("need a restart");
     until("the doctor is content", || !doctor().contains("reload"));
     assert_eq!(mode(), 0o600, "nobody else is named any more");
     assert!(output(&socket, &["status"]).status.success());
@@ -256,7 +263,7 @@ fn a_reload_changes_who_may_come_in_and_a_wrong_one_changes_nothing() {
 }
 
 #[test]
-fn the_folder_of_an_earlier_life_is_opened_for_those_who_are_let_in() {
+fn folder_of_earlier_start_is_opened_for_allowed_users() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
     let run = folder.path().join("run");
@@ -271,7 +278,7 @@ fn the_folder_of_an_earlier_life_is_opened_for_those_who_are_let_in() {
     assert_eq!(mode(&run), 0o700);
     agent.signal(Signal::SIGTERM);
     agent.end();
-    // The second life opens it when it is told to, and the third one from the start.
+    // The second run opens the folder at a reload, and the third one at its start.
     let agent = start(&socket, &words);
     served();
     assert_eq!((mode(&run), mode(&socket)), (0o700, 0o600));
@@ -288,7 +295,7 @@ fn the_folder_of_an_earlier_life_is_opened_for_those_who_are_let_in() {
     assert!(!String::from_utf8_lossy(&doctor.stdout).contains("way to the socket"));
     // What lies above it is not for the agent to change.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("ours");
-    let shut = format!("{}: nobody but its owner can pass", folder.path().display());
+    let shut = format!("{}: only its owner can enter", folder.path().display());
     let doctor = output(&socket, &["doctor"]);
     let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(said.contains(&format!("FAIL way to the socket: {shut}")), "{said}");
@@ -300,7 +307,7 @@ fn the_folder_of_an_earlier_life_is_opened_for_those_who_are_let_in() {
 }
 
 #[test]
-fn changes_are_followed_and_recordings_of_agents_become_one() {
+fn watch_reports_changes_and_recordings_are_merged() {
     let cluster = Cluster::new(3);
     let mut watcher = start(&cluster.socket(0), &["watch", "--format", "json"]);
     let mut out = std::io::BufReader::new(watcher.child_mut().stdout.take().expect("a pipe"));
@@ -338,7 +345,7 @@ fn changes_are_followed_and_recordings_of_agents_become_one() {
 }
 
 #[test]
-fn a_recording_says_what_is_missing() {
+fn recording_names_its_gaps() {
     let mut cluster = Cluster::new(3);
     for i in 0..3 {
         cluster.ask(i, &["lock", "a", "--", "true"]);
@@ -349,16 +356,16 @@ fn a_recording_says_what_is_missing() {
     let arguments = ["record", "--also", &also, "--also", &dead, "-o", &run];
     let output = output(&cluster.socket(0), &arguments);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(code(&output), 69, "one was not asked: {said}");
-    assert!(said.contains(&format!("missing: {dead}: not asked: no agent")), "{said}");
-    assert!(said.contains("missing: n2: nothing of what it noted"), "{said}");
+    assert_eq!(code(&output), 69, "one agent did not answer: {said}");
+    assert!(said.contains(&format!("missing: {dead}: no recording: no agent")), "{said}");
+    assert!(said.contains("missing: n2: no recording"), "{said}");
     assert!(!said.contains("missing: n0") && !said.contains("missing: n1"), "{said}");
     // The same in the recording itself.
     let text = fs::read_to_string(&run).expect("what there is, is written");
     let header: serde_json::Value =
         serde_json::from_str(text.lines().next().expect("a header")).expect("json");
     let missing = header["scenario"]["missing"].to_string();
-    assert!(missing.contains(&dead) && missing.contains("n2: nothing"), "{missing}");
+    assert!(missing.contains(&dead) && missing.contains("n2: no recording"), "{missing}");
     // To be merged later: nothing is expected to be whole.
     let alone = crate::kit::output(&cluster.socket(0), &["record"]);
     assert_eq!((code(&alone), alone.stderr.as_slice()), (0, &b""[..]));
@@ -416,7 +423,7 @@ fn process_that_is_no_descendant_is_refused_at_the_resource() {
     let cluster = Cluster::new(3);
     let (file, token) = (cluster.file("file"), cluster.file("token"));
     let program = env!("CARGO_BIN_EXE_konklave-agent");
-    // As if another process (`systemctl`, `docker`, `at`) worked for the command: nobody stops that.
+    // As if another process (`systemctl`, `docker`, `at`) worked for the command: the wrapper cannot stop it.
     cluster.ask(0, &["lock", "a", "-c", &format!("echo $KONKLAVE_TOKEN > {token}")]);
     let token = fs::read_to_string(&token).expect("written");
     cluster.ask(1, &["lock", "a", "-c", &format!("echo new | {program} fence {file}")]);

@@ -11,7 +11,7 @@ use crate::fake::Fake;
 use crate::kit::{Folder, alive, child_of, code, konklave, number, output, start, until};
 
 #[test]
-fn the_exit_code_is_the_commands_own() {
+fn exit_code_is_that_of_the_command() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     for (arguments, expected) in [
@@ -36,7 +36,7 @@ fn the_exit_code_is_the_commands_own() {
 }
 
 #[test]
-fn a_nested_command_finds_its_own_grant_and_nothing_of_the_one_around_it() {
+fn nested_command_finds_only_its_own_grant() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     let program = env!("CARGO_BIN_EXE_konklave-agent");
@@ -53,7 +53,7 @@ fn a_nested_command_finds_its_own_grant_and_nothing_of_the_one_around_it() {
 }
 
 #[test]
-fn flags_of_flock_may_be_said_twice_and_the_last_one_counts() {
+fn later_flag_overrides_earlier_one_as_with_flock() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     let reader = start(&socket, &["lock", "-s", "a", "--", "cat"]);
@@ -78,7 +78,7 @@ fn flags_of_flock_may_be_said_twice_and_the_last_one_counts() {
 }
 
 #[test]
-fn who_stands_by_without_an_agent_says_so_once() {
+fn standby_without_an_agent_reports_it_once() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let standby = start(&socket, &["elect", "--again", "a", "--", "true"]);
@@ -90,7 +90,7 @@ fn who_stands_by_without_an_agent_says_so_once() {
 }
 
 #[test]
-fn the_command_gets_its_flags_stdin_and_environment() {
+fn command_gets_its_flags_stdin_and_environment() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     let script = "cat; echo \"$KONKLAVE_LOCK/$KONKLAVE_NODE/$1 $2\"; test -n \"$KONKLAVE_DEADLINE\" && test \"$KONKLAVE_TOKEN\" -gt 0";
@@ -107,17 +107,17 @@ fn the_command_gets_its_flags_stdin_and_environment() {
 }
 
 #[test]
-fn no_descriptor_of_ours_reaches_the_command() {
+fn command_inherits_no_descriptor_of_the_wrapper() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     let output = output(&socket, &["lock", "a", "--", "ls", "/proc/self/fd"]);
-    // As many as it has without us: its three, the folder that it reads, and what the test was given.
+    // As many as without the wrapper: stdin, stdout, stderr, the folder it reads, and those the test inherited.
     let plain = std::process::Command::new("ls").arg("/proc/self/fd").output().expect("ls");
     assert_eq!(String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&plain.stdout));
 }
 
 #[test]
-fn without_an_agent_it_says_how_to_start_one() {
+fn missing_agent_is_reported_with_the_command_that_starts_one() {
     let folder = Folder::new();
     let output = output(&folder.path().join("none.sock"), &["lock", "a", "--", "true"]);
     assert_eq!(code(&output), 69);
@@ -125,7 +125,7 @@ fn without_an_agent_it_says_how_to_start_one() {
 }
 
 #[test]
-fn one_after_the_other_and_not_at_all_with_n() {
+fn lock_waits_and_with_n_fails_at_once() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     let mut first = start(&socket, &["lock", "a", "--", "cat"]);
@@ -137,7 +137,7 @@ fn one_after_the_other_and_not_at_all_with_n() {
     let waited = output(&socket, &["lock", "-w", "0.3", "a", "--", "true"]);
     assert_eq!(code(&waited), 75);
     assert!(begin.elapsed() >= Duration::from_millis(300), "{:?}", begin.elapsed());
-    assert!(String::from_utf8_lossy(&waited.stderr).contains("not free within 300ms"));
+    assert!(String::from_utf8_lossy(&waited.stderr).contains("not obtained within 0.3 s"));
     let second = start(&socket, &["lock", "a", "--", "true"]);
     until("in the queue", || fake.waiting("a") == 1);
     drop(first.child_mut().stdin.take());
@@ -184,7 +184,7 @@ fn a_killed_wrapper_takes_its_whole_group_along_before_the_lock_is_free() {
 }
 
 #[test]
-fn a_killed_wrapper_that_waits_gives_up_its_place() {
+fn killed_wrapper_leaves_the_queue() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     let mut first = start(&socket, &["lock", "a", "--", "cat"]);
@@ -212,7 +212,7 @@ fn a_stopped_wrapper_loses_the_lock_and_the_command_is_dead_before_the_deadline(
     let stopped = Moment::now();
     until("dead", || !alive(pid));
     let died = Moment::now();
-    // The group has not yet let go: at this very moment the lock is still ours.
+    // The session has not ended yet, so the lock is still held.
     assert_eq!(fake.holders("a").len(), 1);
     until("free", || fake.holders("a").is_empty());
     let free = fake.ended("a").expect("it ended");
@@ -221,12 +221,12 @@ fn a_stopped_wrapper_loses_the_lock_and_the_command_is_dead_before_the_deadline(
     wrapper.signal(Signal::SIGCONT);
     let (code, said) = wrapper.end();
     assert_eq!(code, 76, "{said}");
-    // The agent is well: it is we who were stopped.
+    // The agent was reachable: the wrapper was stopped.
     assert!(said.contains("not renewed in time"), "{said}");
 }
 
 #[test]
-fn a_command_that_heeds_the_request_ends_in_order() {
+fn command_that_handles_sigterm_ends_in_order() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     let (ready, tidy) = (folder.file("ready"), folder.file("tidy"));
@@ -244,7 +244,7 @@ fn a_command_that_heeds_the_request_ends_in_order() {
 }
 
 #[test]
-fn a_command_that_does_not_heed_it_is_killed_after_the_grace() {
+fn command_that_ignores_sigterm_is_killed_after_the_grace() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     let pid = folder.file("pid");
@@ -276,7 +276,7 @@ fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
 }
 
 #[test]
-fn signals_reach_the_command_and_end_the_waiting() {
+fn signals_reach_the_command_and_end_the_wait() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     let (ready, got) = (folder.file("ready"), folder.file("got"));
@@ -307,7 +307,7 @@ fn signals_reach_the_command_and_end_the_waiting() {
 }
 
 #[test]
-fn what_the_command_leaves_behind_ends_before_the_lock_is_free() {
+fn descendants_left_running_end_before_the_lock_is_free() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     let pid = folder.file("pid");
@@ -350,7 +350,7 @@ fn killed_keeper_ends_the_command_and_the_wrapper() {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(keeper), Signal::SIGKILL).expect("there");
     let (code, said) = wrapper.end();
     assert_eq!(code, 137, "{said}");
-    assert!(said.contains("keeper of the command was killed"), "{said}");
+    assert!(said.contains("(lock-keeper) was killed"), "{said}");
     assert!(!alive(pid) && fake.holders("a").is_empty());
 }
 
@@ -385,7 +385,7 @@ fn a_watchdog_that_is_killed_while_its_wrapper_waits_is_replaced() {
     until("gone", || !alive(old));
     drop(holder.child_mut().stdin.take());
     assert_eq!(holder.end().0, 0);
-    // It has the lock, and someone who stops its command if it cannot.
+    // It has the lock, and a new watchdog.
     let pid = number(&pid);
     assert!(watchdog_of(waiter.pid()).is_some_and(|new| new != old));
     waiter.signal(Signal::SIGKILL);
@@ -399,7 +399,7 @@ fn watchdog_of(wrapper: i32) -> Option<i32> {
 }
 
 #[test]
-fn both_killed_at_once_the_command_dies_with_them() {
+fn command_dies_if_wrapper_and_watchdog_are_killed_at_once() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     let pid = folder.file("pid");
@@ -476,7 +476,7 @@ fn on_a_terminal(socket: &std::path::Path, line: &str, typed: &[u8]) -> Option<(
         return None;
     };
     let mut keys = child.stdin.take().expect("a pipe");
-    // Who types before the command is there types to the shell.
+    // Input before the command has started would go to the shell.
     std::thread::sleep(Duration::from_millis(700));
     keys.write_all(typed).expect("typed");
     std::thread::sleep(Duration::from_millis(300));
@@ -486,7 +486,7 @@ fn on_a_terminal(socket: &std::path::Path, line: &str, typed: &[u8]) -> Option<(
 }
 
 #[test]
-fn on_a_terminal_the_command_reads_what_is_typed_and_hears_control_c() {
+fn command_on_a_terminal_gets_input_and_control_c() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     let program = env!("CARGO_BIN_EXE_konklave-agent");
@@ -501,12 +501,12 @@ fn on_a_terminal_the_command_reads_what_is_typed_and_hears_control_c() {
 }
 
 #[test]
-fn a_time_to_live_that_the_agent_does_not_take_is_told() {
+fn changed_time_to_live_is_reported() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     for (ttl, told) in [
-        ("50ms", "--ttl 50ms becomes 200ms: the agent takes no less"),
-        ("2h", "--ttl 7200s becomes 600s: the agent takes no more"),
+        ("50ms", "--ttl is 0.2 s instead of 0.05 s, the agent's minimum"),
+        ("2h", "--ttl is 600 s instead of 7200 s, the agent's maximum"),
         ("1", ""),
     ] {
         let output = output(&socket, &["lock", "--ttl", ttl, "a", "--", "true"]);

@@ -1,13 +1,13 @@
-//! What changes, for those who follow it: in words, and what a program looks for beside them.
+//! The events of `watch`: translates events of the library, with a text for people and fields for programs.
 
 use konklave::{Event, Node};
 
-use super::held::Forfeited;
+use super::claims::Forfeited;
 use super::report::{self, called};
 use crate::protocol;
 use crate::recorder::wall;
 
-/// An event of `node`, as of now.
+/// Translates an event of `node`. Its time is now.
 pub(super) fn changed(event: &Event, node: &Node) -> protocol::Event {
     let (kind, name, what) = report::event(event);
     let (about, token) = match event {
@@ -24,7 +24,7 @@ pub(super) fn changed(event: &Event, node: &Node) -> protocol::Event {
     protocol::Event::Changed { kind, name, what, at: now(), node, token }
 }
 
-/// A client of `node` lost something by its silence.
+/// The event for a client of `node` that lost its grant, because it sent no keep-alive.
 pub(super) fn forfeited(lost: Forfeited, node: &Node) -> protocol::Event {
     let Forfeited { name, token, why } = lost;
     let (kind, node) = ("lost".to_owned(), Some(node.name().to_owned()));

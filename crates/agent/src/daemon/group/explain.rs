@@ -1,28 +1,30 @@
-//! `why`: the reasons in words, the weightiest first.
+//! `why`: the reasons as sentences, the most important first.
 
 use konklave::{Holder, LockStatus, MemberStatus, Status, Waiter, Why, WhyState};
 
-use super::report::{NO_VIEW, advised, called, mode};
-use crate::protocol::Explanation;
+use super::report::{NO_VIEW, advised, called, hears, mode};
+use crate::protocol::{Explanation, counted};
 
 pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
     let mut reasons = Vec::new();
-    // The same name may be a lock, a semaphore, an election: all that are in use.
+    // A lock, a semaphore and an election may share the name. All that are in use are explained.
     let others = |lock: &&LockStatus| lock.name == why.name && lock.kind != "lock";
     let locks: Vec<&LockStatus> =
         why.lock.iter().chain(status.locks.iter().filter(others)).collect();
     let free = match why.state {
         WhyState::NoGroup => {
-            let missing = why.missing.as_deref().unwrap_or("it looks for others");
+            let missing = why.missing.as_deref().unwrap_or("it is looking for other agents");
             reasons.push(format!("this agent is in no group: {}", advised(missing)));
             false
         }
         WhyState::NoQuorum => {
-            reasons.push("this agent hears no majority: nothing is granted here".to_owned());
+            reasons.push(
+                "this agent hears no majority of the voters, so it grants nothing".to_owned(),
+            );
             false
         }
         WhyState::Deadlock => {
-            reasons.push("those who hold it and want it wait for each other".to_owned());
+            reasons.push("deadlock: its holders and its waiters wait for each other".to_owned());
             false
         }
         WhyState::Frozen | WhyState::Held | WhyState::Free => locks.iter().all(|l| can_be_had(l)),
@@ -34,7 +36,7 @@ pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
             reasons.push(format!("as {kind}:"));
         }
         if let Some(slots) = lock.permits {
-            reasons.push(format!("{} of {slots} slots are held", lock.holders.len()));
+            reasons.push(format!("slots held: {} of {slots}", lock.holders.len()));
         }
         holders(lock, why, status, &mut reasons);
         queue(lock, &mut reasons);
@@ -42,15 +44,14 @@ pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
     let quorum = why.quorum;
     reasons.push(match quorum.of {
         0 => format!("majority: {NO_VIEW}"),
-        of => format!(
-            "majority: {of} voters, {} needed, {} heard by this agent{}",
-            quorum.needed,
-            quorum.heard,
+        _ => format!(
+            "majority: {}{}",
+            hears(quorum),
             if quorum.heard < quorum.needed { ": too few" } else { "" }
         ),
     });
     if free && locks.iter().all(|lock| lock.holders.is_empty()) {
-        reasons.insert(0, "nobody holds it, nobody waits".into());
+        reasons.insert(0, "it has no holder and no waiters".into());
     }
     let mut cycle: Vec<String> = why
         .cycle
@@ -65,13 +66,16 @@ pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
     let own = locks.iter().find_map(|lock| waits_for_itself(lock));
     if let Some(own) = own.filter(|_| cycle.is_empty()) {
         let node = name_of(status, own.node);
-        cycle.push(format!("{node} ({}) waits for what the command around it holds", own.label));
+        cycle.push(format!(
+            "{node} ({}) waits for a lock that the command around it holds",
+            own.label
+        ));
     }
     Explanation { schema: "konklave.why/1".into(), name: why.name.clone(), free, reasons, cycle }
 }
 
-/// Whether one who asks now gets it: nobody has it, or someone keeps it for nobody, or not all slots
-/// are taken; and nobody waits.
+/// Whether a request now would be granted at once: it has no waiters, and no holder, only an unused cached
+/// one, or a free slot.
 fn can_be_had(lock: &LockStatus) -> bool {
     let unused = |h: &Holder| h.used == Some(false) && !h.frozen;
     let room = match lock.permits {
@@ -81,14 +85,14 @@ fn can_be_had(lock: &LockStatus) -> bool {
     room && lock.queue.is_empty()
 }
 
-/// One who waits for a lock that it holds already: a command under it asks for it again.
+/// A waiter whose own session holds the lock: a command under the lock has asked for it again.
 fn waits_for_itself(lock: &LockStatus) -> Option<&Waiter> {
     lock.queue.iter().find(|waiter| {
         lock.holders.iter().any(|h| (h.node, h.session) == (waiter.node, waiter.session))
     })
 }
 
-/// What who waits for `lock` says of itself.
+/// The label of the waiter `party` in the queue of `lock`.
 fn label_of(status: &Status, lock: &str, party: (u32, u32)) -> Option<String> {
     let locks = status.locks.iter().filter(|l| l.name == lock);
     let waiters = locks.flat_map(|l| &l.queue);
@@ -117,18 +121,21 @@ fn holders(lock: &LockStatus, why: &Why, status: &Status, reasons: &mut Vec<Stri
             seconds(holder.since_ms)
         );
         if holder.revoked {
-            reason.push_str("; an operator took it, and it has until its deadline to let it go");
+            reason.push_str("; an operator took it: its command must end before its deadline");
         } else if holder.used == Some(false) {
-            reason.push_str("; nobody uses it just now: it moves when someone asks");
+            reason.push_str("; it is cached there, unused, and moves when another client asks");
         }
         if let Some(left) = holder.valid_for_ms {
-            reason.push_str(&format!("; safe for {} without a sign of a majority", seconds(left)));
+            reason.push_str(&format!(
+                "; safe for {} if the majority falls silent now",
+                seconds(left)
+            ));
         }
         reasons.push(reason);
         let seen = why.holders.iter().chain(&status.members).find(|m| m.node == holder.node);
         match seen {
             _ if holder.frozen => reasons.push(format!(
-                "{node} is gone: the lock stays taken until {node} must know that it lost it"
+                "{node} is gone: the lock stays taken until the lease of {node} has run out"
             )),
             Some(member) if member.node != status.node => reasons.push(heard(&node, member)),
             Some(_) => {}
@@ -140,12 +147,12 @@ fn holders(lock: &LockStatus, why: &Why, status: &Status, reasons: &mut Vec<Stri
 fn heard(node: &str, member: &MemberStatus) -> String {
     let mut text = match member.heard_ms {
         Some(ago) => format!("{node} was last heard {} ago", seconds(ago)),
-        None => format!("{node} was never heard"),
+        None => format!("{node} has not been heard yet"),
     };
     if member.suspected {
-        text.push_str(", and is suspected: a view without it is on its way if a majority agrees");
+        text.push_str(", and is suspected of a crash: the group excludes it if a majority agrees");
     } else if !member.connected {
-        text.push_str("; there is no connection to it");
+        text.push_str("; this agent has no connection to it");
     }
     text
 }
@@ -166,6 +173,7 @@ fn queue(lock: &LockStatus, reasons: &mut Vec<String>) {
         reasons.push(reason);
     }
     if lock.queue.len() > SHOWN {
-        reasons.push(format!("and {} more wait", lock.queue.len() - SHOWN));
+        let more = (lock.queue.len() - SHOWN) as u64;
+        reasons.push(format!("{} not shown", counted(more, "more waiter")));
     }
 }

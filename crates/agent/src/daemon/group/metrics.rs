@@ -8,10 +8,10 @@ use konklave::Status;
 
 use crate::server::Counts;
 
-/// The upper ends of the buckets, in ms.
+/// The upper bounds of the buckets, in ms.
 const BUCKETS: [u64; 10] = [1, 2, 5, 10, 50, 100, 500, 1_000, 10_000, 60_000];
 
-/// How long clients waited for what they asked.
+/// A histogram of the time until requests were granted or refused.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     buckets: [AtomicU64; BUCKETS.len()],
@@ -69,24 +69,25 @@ fn truth(holds: bool) -> f64 {
 
 pub(super) fn text(status: &Status, counts: &Counts, waits: &Waits) -> String {
     let mut page = Page(String::new());
-    page.head("node_info", "gauge", "This node.");
+    page.head("node_info", "gauge", "Name and number of this node.");
     let id = status.node.to_string();
     page.value("node_info", &[("name", &status.name), ("id", &id)], 1.0);
     group(&mut page, status);
     claims(&mut page, status);
     page.gauge(
         "sessions",
-        "Clients connected now.",
+        "Clients connected to this agent.",
         counts.sessions.load(Ordering::Relaxed) as f64,
     );
-    page.counter("sessions_total", "Clients that ever connected.", &counts.opened);
-    let help = "Sessions that ended because the client gave no sign of life.";
+    page.counter("sessions_total", "Clients connected since the agent started.", &counts.opened);
+    let help = "Sessions that expired because the client sent no keep-alive.";
     page.counter("sessions_expired_total", help, &counts.expired);
-    page.counter("granted_total", "Claims granted to clients of this agent.", &counts.granted);
-    page.counter("refused_total", "Claims refused to clients of this agent.", &counts.refused);
-    page.counter("lost_total", "Claims lost while they were held.", &counts.lost);
-    page.counter("strangers_total", "Peers at the socket sent away.", &counts.turned_away);
-    page.head("wait_seconds", "histogram", "How long clients waited for a grant or a refusal.");
+    page.counter("granted_total", "Requests granted to clients of this agent.", &counts.granted);
+    page.counter("refused_total", "Requests refused to clients of this agent.", &counts.refused);
+    page.counter("lost_total", "Grants lost while clients of this agent held them.", &counts.lost);
+    let help = "Clients rejected at the socket because they may not use the agent.";
+    page.counter("strangers_total", help, &counts.rejected);
+    page.head("wait_seconds", "histogram", "Time until a request was granted or refused.");
     for (bucket, end) in waits.buckets.iter().zip(BUCKETS) {
         let end = (end as f64 / 1e3).to_string();
         let value = bucket.load(Ordering::Relaxed) as f64;
@@ -104,31 +105,33 @@ fn group(page: &mut Page, status: &Status) {
     let (generation, epoch) = status.view.unwrap_or_default();
     let primary = super::report::is_primary(status);
     page.gauge("primary", "Whether this node is in a view with a majority.", truth(primary));
-    page.gauge("view_generation", "Grows when the group is founded anew.", f64::from(generation));
-    page.gauge("view_epoch", "Grows with each view.", epoch as f64);
+    let help = "Generation of the group; grows when the group is founded anew.";
+    page.gauge("view_generation", help, f64::from(generation));
+    page.gauge("view_epoch", "Number of the view; grows with each view.", epoch as f64);
     page.gauge("view_members", "Voters in the view.", status.quorum.of as f64);
-    page.gauge("quorum_needed", "Voters a decision needs.", status.quorum.needed as f64);
+    page.gauge("quorum_needed", "Voters needed for a majority.", status.quorum.needed as f64);
     page.gauge(
         "quorum_heard",
         "Voters this node hears, itself included.",
         status.quorum.heard as f64,
     );
     let leads = status.leader == Some(status.node);
-    page.gauge("coordinator", "Whether this node fixes the order of everything.", truth(leads));
+    page.gauge("coordinator", "Whether this node orders the group's decisions.", truth(leads));
     if let Some(lease) = status.lease_ms {
-        page.gauge("lease_seconds", "How long what is held here is safe.", lease as f64 / 1e3);
+        let help = "Remaining time for which locks held at this node are safe.";
+        page.gauge("lease_seconds", help, lease as f64 / 1e3);
     }
     page.gauge(
         "disk_trouble",
-        "Whether the data directory refuses.",
+        "Whether the data directory cannot be written.",
         truth(status.trouble.is_some()),
     );
     page.gauge(
         "network_trouble",
-        "Whether the network as a whole fails: no NATS server is reached.",
+        "Whether the whole network fails, as when no NATS server can be reached.",
         truth(status.network.is_some()),
     );
-    page.head("member_suspected", "gauge", "Whether a member is suspected to be down.");
+    page.head("member_suspected", "gauge", "Whether a member is suspected of a crash.");
     for member in &status.members {
         let id = member.node.to_string();
         let labels = [("member", member.name.as_str()), ("id", &id)];
@@ -139,8 +142,8 @@ fn group(page: &mut Page, status: &Status) {
 fn claims(page: &mut Page, status: &Status) {
     let kinds = ["lock", "semaphore", "campaign"];
     for (name, help, count) in [
-        ("held", "Claims held in the whole group.", true),
-        ("waiting", "Claims waiting in the whole group.", false),
+        ("held", "Grants held in the whole group.", true),
+        ("waiting", "Requests waiting in the whole group.", false),
     ] {
         page.head(name, "gauge", help);
         for kind in kinds {
@@ -151,8 +154,8 @@ fn claims(page: &mut Page, status: &Status) {
             page.value(name, &[("kind", kind)], number as f64);
         }
     }
-    // Also at those who stand by: an election without a 1 anywhere is what one wants to be woken for.
-    page.head("leads", "gauge", "Whether a client of this node leads under that name.");
+    // Standbys report 0. So an alert can find an election that has a 1 on no agent.
+    page.head("leads", "gauge", "Whether a client of this node leads the election.");
     for election in status.locks.iter().filter(|lock| lock.kind == "campaign") {
         let here = election.holders.iter().any(|holder| holder.node == status.node);
         page.value("leads", &[("election", &election.name)], truth(here));

@@ -1,12 +1,12 @@
-//! What the library tells, in the words of the protocol.
+//! Translates the status and the events of the library into those of the protocol.
 
 use std::time::UNIX_EPOCH;
 
-use konklave::{Event, Node, Status as Told};
+use konklave::{Event, Node, Status as NodeStatus};
 use serde_json::json;
 
 use crate::protocol::{
-    Finding, Holder, LockReport, MemberReport, Standing, Status, ViewReport, Waiter,
+    AgentState, Finding, Holder, LockReport, MemberReport, Status, ViewReport, Waiter, counted,
 };
 use crate::recorder::Line;
 
@@ -14,21 +14,21 @@ fn seconds(milliseconds: u64) -> f64 {
     milliseconds as f64 / 1e3
 }
 
-/// A name, or the number of one who has none.
+/// The name of a node, or its number if it has no name.
 pub(super) fn called(name: &str, id: u32) -> String {
     if name.is_empty() { format!("#{id}") } else { name.to_owned() }
 }
 
-/// What of a name is held or wanted: of a semaphore a slot, as its flag calls it.
-pub(super) fn mode(told: &str) -> &str {
-    if told == "permit" { "slot" } else { told }
+/// The mode of a holder or waiter. The library's permits are called slots here, as in `--slots`.
+pub(super) fn mode(of: &str) -> &str {
+    if of == "permit" { "slot" } else { of }
 }
 
-pub(super) fn status(told: &Told, prefix: &str, limit: usize, sessions: usize) -> Status {
+pub(super) fn status(told: &NodeStatus, prefix: &str, limit: usize, sessions: usize) -> Status {
     let (mut locks, mut elections, mut more) = (Vec::new(), Vec::new(), 0);
     let exact = |lock: &&konklave::LockStatus| lock.name == prefix;
     let longer = |lock: &&konklave::LockStatus| lock.name.starts_with(prefix) && !exact(lock);
-    // Those of exactly that name first: who asks for one of many need not read them all.
+    // Exact matches first, so that a request for one name is not cut off by longer ones.
     for lock in told.locks.iter().filter(exact).chain(told.locks.iter().filter(longer)) {
         if locks.len() + elections.len() >= limit {
             more += 1;
@@ -40,7 +40,7 @@ pub(super) fn status(told: &Told, prefix: &str, limit: usize, sessions: usize) -
     Status {
         schema: "konklave.status/1".into(),
         node: called(&told.name, told.node),
-        standing: standing(told),
+        standing: state(told),
         view: view(told),
         locks,
         elections,
@@ -49,20 +49,20 @@ pub(super) fn status(told: &Told, prefix: &str, limit: usize, sessions: usize) -
     }
 }
 
-/// Whether something can be granted there.
-pub(super) fn is_primary(told: &Told) -> bool {
+/// Whether the node is in a majority, so that it can grant locks.
+pub(super) fn is_primary(told: &NodeStatus) -> bool {
     told.member && told.missing.is_none() && told.quorum.heard >= told.quorum.needed
 }
 
-fn standing(told: &Told) -> Standing {
+fn state(told: &NodeStatus) -> AgentState {
     match told.view {
-        _ if is_primary(told) => Standing::Primary,
-        Some(_) => Standing::Blocked,
-        None => Standing::Forming,
+        _ if is_primary(told) => AgentState::Primary,
+        Some(_) => AgentState::Blocked,
+        None => AgentState::Forming,
     }
 }
 
-fn view(told: &Told) -> ViewReport {
+fn view(told: &NodeStatus) -> ViewReport {
     let (generation, epoch) = told.view.unwrap_or_default();
     let member = |m: &konklave::MemberStatus| MemberReport {
         name: called(&m.name, m.node),
@@ -92,8 +92,8 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
         taken: h.revoked,
         remark: match (h.frozen, h.revoked, h.used) {
             (true, ..) => Some("its node is gone".into()),
-            (false, true, _) => Some("taken from it, ending".into()),
-            (false, false, Some(false)) => Some("kept, not used".into()),
+            (false, true, _) => Some("revoked, still ending".into()),
+            (false, false, Some(false)) => Some("cached, unused".into()),
             (false, false, _) => None,
         },
     };
@@ -112,7 +112,8 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
     }
 }
 
-/// What is missing for a group, and with which flag a group is founded: the library has none.
+/// What an agent lacks to be in a group, with the flags of `konklave agent` that help. The library has no
+/// flags, so they are added here.
 pub(in crate::daemon) fn advised(missing: &str) -> String {
     [
         ("told to do it alone", "--found-alone"),
@@ -123,7 +124,7 @@ pub(in crate::daemon) fn advised(missing: &str) -> String {
     .fold(missing.to_owned(), |text, (way, flag)| text.replace(way, &format!("{way} ({flag})")))
 }
 
-/// What happened: its kind, its name, and the whole in words.
+/// The kind of an event, the name it concerns, and a description.
 pub(super) fn event(event: &Event) -> (String, String, String) {
     let told = |kind: &str, name: &str, what: String| (kind.to_owned(), name.to_owned(), what);
     match event {
@@ -134,32 +135,39 @@ pub(super) fn event(event: &Event) -> (String, String, String) {
             };
             let mut what = format!("members {}", next(members.len()).join(" "));
             if !entering.is_empty() {
-                what.push_str(&format!(", entering {}", next(entering.len()).join(" ")));
+                what.push_str(&format!(", joining {}", next(entering.len()).join(" ")));
             }
             told("view", &format!("{generation}.{epoch}"), what)
         }
-        Event::Excluded => told("excluded", "", "the others went on without this agent".into()),
+        Event::Excluded => {
+            told("excluded", "", "the majority continues without this agent; it rejoins".into())
+        }
         Event::Dissolved => {
             let what =
-                "too many members began another life, or went on in another group: all begin anew";
+                "too many members restarted, or continued in another group: a new group is founded";
             told("dissolved", "", what.into())
         }
-        Event::Left => told("left", "", "this agent left".into()),
-        Event::Blocked => told("blocked", "", "no majority answers: nothing is granted".into()),
+        Event::Left => told("left", "", "this agent left the group".into()),
+        Event::Blocked => {
+            told("blocked", "", "no majority answers, so this agent grants nothing".into())
+        }
         Event::Connected { node, name } => {
-            told("connected", &called(name, *node), "is there".into())
+            told("connected", &called(name, *node), "connected to this agent".into())
         }
         Event::Suspected { node, name } => {
-            told("suspected", &called(name, *node), "does not answer, or is gone".into())
+            told("suspected", &called(name, *node), "it does not answer, or is gone".into())
         }
         Event::Refused { address, reason, again: 0 } => told("stranger", address, reason.clone()),
         Event::Refused { address, reason, again } => {
-            told("stranger", address, format!("{reason} ({again} times more)"))
+            let again = counted(*again, "more time");
+            told("stranger", address, format!("{reason} ({again})"))
         }
         Event::Network { trouble: Some(trouble) } => told("network", "", trouble.clone()),
-        Event::Network { trouble: None } => told("network", "", "works".into()),
+        Event::Network { trouble: None } => told("network", "", "it works again".into()),
         Event::Disk { trouble: Some(trouble) } => told("disk", "", trouble.clone()),
-        Event::Disk { trouble: None } => told("disk", "", "takes what must survive".into()),
+        Event::Disk { trouble: None } => {
+            told("disk", "", "the data directory can be written again".into())
+        }
         Event::Granted { name, token } => told("granted", name, format!("token {token}")),
         Event::Lost { name, why } => told("lost", name, why.to_string()),
         Event::Held { kind, name, node, by, label, token } => {
@@ -170,40 +178,57 @@ pub(super) fn event(event: &Event) -> (String, String, String) {
             let verb = if kind == "campaign" { "led" } else { "freed" };
             told(verb, name, format!("{kind}, by {}", called(by, *node)))
         }
-        Event::Missed { missed } => told("missed", "", format!("{missed} events")),
-        other => told("other", "", format!("{other:?}")),
+        Event::Missed { missed } => told("missed", "", counted(*missed, "event")),
+        other => {
+            let value = serde_json::to_value(other).unwrap_or_default();
+            told("other", "", value.to_string())
+        }
     }
 }
 
-/// What is said of majorities before there is a view.
-pub(super) const NO_VIEW: &str = "there is no view yet, and so nobody to count";
+/// How many voters this agent hears, and how many it needs.
+pub(super) fn hears(quorum: konklave::Quorum) -> String {
+    let voters = counted(quorum.of as u64, "voter");
+    format!(
+        "this agent hears {} of {voters}, itself included, and needs {}",
+        quorum.heard, quorum.needed
+    )
+}
 
-/// Whether a majority is heard, and how many of it may fail.
+/// The text about the majority before the first view.
+pub(super) const NO_VIEW: &str = "there is no view yet, so there are no voters";
+
+/// Checks whether a majority is heard, and how many more voters may crash.
 fn majority(quorum: konklave::Quorum, find: &mut impl FnMut(&str, bool, String)) {
     let enough = quorum.needed > 0 && quorum.heard >= quorum.needed;
-    let detail = format!("{} of {} heard, {} needed", quorum.heard, quorum.of, quorum.needed);
-    find("majority", enough, detail);
+    find("majority", enough, hears(quorum));
     let spare = quorum.heard.saturating_sub(quorum.needed);
-    match quorum.of {
-        0..=2 => find(
-            "crashes",
-            false,
-            format!("{} voters: none may fail; three or more survive one", quorum.of),
+    let detail = match (quorum.of, spare) {
+        (0..=2, _) => format!(
+            "{}: the group survives no crash; it needs 3 voters to survive one",
+            counted(quorum.of as u64, "voter")
         ),
-        _ => find("crashes", spare > 0, format!("{spare} more may fail before nothing is granted")),
-    }
+        (_, 0) => "if one more voter crashes, the group grants nothing".to_owned(),
+        _ => format!(
+            "{} may crash before the group grants nothing",
+            counted(spare as u64, "more voter")
+        ),
+    };
+    find("crashes", quorum.of > 2 && spare > 0, detail);
 }
 
-/// What a doctor sees.
-pub(super) fn examine(told: &Told, protected: bool, kept: bool) -> Vec<Finding> {
+/// Checks the member of this agent and its group, for `doctor`.
+pub(super) fn examine(told: &NodeStatus, protected: bool, kept: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut find = |what: &str, well: bool, detail: String| {
         findings.push(Finding { what: what.to_owned(), well, detail });
     };
     let quorum = told.quorum;
     match (&told.missing, told.member) {
-        (None, true) => find("group", true, "in a view".into()),
-        (None, false) => find("group", false, "in no view".into()),
+        (None, true) => find("group", true, "this agent is a member".into()),
+        (None, false) => {
+            find("group", false, "this agent is not a member: it has left or is joining".into())
+        }
         (Some(missing), _) => find("group", false, advised(missing)),
     }
     if quorum.of == 0 {
@@ -213,23 +238,23 @@ pub(super) fn examine(told: &Told, protected: bool, kept: bool) -> Vec<Finding> 
     }
     for member in told.members.iter().filter(|member| member.suspected || !member.connected) {
         let name = called(&member.name, member.node);
-        let what = if member.suspected { "suspected" } else { "no connection" };
-        find("member", false, format!("{name}: {what}; is its agent running, and reachable?"));
+        let what = if member.suspected { "suspected of a crash" } else { "no connection" };
+        find("member", false, format!("{name}: {what}; is its agent running and reachable?"));
     }
     match &told.trouble {
-        None if kept => find("data directory", true, "written".into()),
-        None => find("data directory", true, "none: nothing is kept".into()),
+        None if kept => find("data directory", true, "writable".into()),
+        None => find("data directory", true, "none (--dev): nothing is stored".into()),
         Some(trouble) => find("data directory", false, trouble.clone()),
     }
     if let Some(trouble) = &told.network {
         find("network", false, trouble.clone());
     }
-    let detail = if protected { "key or TLS" } else { "none: fine on loopback only" };
+    let detail = if protected { "key or TLS" } else { "none: safe on loopback only" };
     find("protection", true, detail.into());
     findings
 }
 
-/// The messages that passed at our members, as the recorder writes them.
+/// The last messages that the members sent and received, as lines of a recording.
 pub(super) fn passed(nodes: &[Node], life: u64) -> Vec<Line> {
     let mut lines = Vec::new();
     for node in nodes {

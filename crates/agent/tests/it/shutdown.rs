@@ -1,5 +1,5 @@
-//! What a wrapper owes its command and its user: the whole grace, an honest word, and no waiting for
-//! an agent that hangs.
+//! How commands, wrappers and agents end: the grace of a command, the shutdown of an agent, exit codes, and
+//! agents that hang.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,13 +18,13 @@ fn open_to_all(path: &str, mode: u32) {
 }
 
 #[test]
-fn a_command_of_another_user_keeps_the_lock_until_it_ends() {
+fn command_of_another_user_keeps_lock_until_it_ends() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve_for(folder.path(), &[65_534]);
     let (program, sudo) = (folder.file("konklave"), folder.file("sudo"));
     let pid = folder.file("pid");
     fs::copy(env!("CARGO_BIN_EXE_konklave-agent"), &program).expect("a copy that others may run");
-    // As `sudo` does: whoever runs it is root, whole.
+    // Like `sudo`: real and effective user are root.
     let Ok(_) = fs::copy("/usr/bin/setpriv", &sudo) else {
         eprintln!("skipped: it needs setpriv");
         return;
@@ -60,7 +60,7 @@ fn a_command_of_another_user_keeps_the_lock_until_it_ends() {
 }
 
 #[test]
-fn clients_that_go_away_unread_are_forgotten() {
+fn clients_that_disconnect_unread_are_forgotten() {
     use std::io::Write;
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
@@ -79,7 +79,7 @@ fn clients_that_go_away_unread_are_forgotten() {
 }
 
 #[test]
-fn when_the_agent_leaves_a_command_has_its_whole_grace() {
+fn command_has_whole_grace_when_agent_leaves() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     fake.lease(Duration::from_millis(800));
@@ -93,7 +93,7 @@ fn when_the_agent_leaves_a_command_has_its_whole_grace() {
     fake.close();
     let (code, said) = wrapper.end();
     assert_eq!(code, 76, "{said}");
-    assert!(said.contains("the agent leaves"), "{said}");
+    assert!(said.contains("the agent is leaving"), "{said}");
     assert_eq!(number(&tidy), 1);
     // And not more than that.
     let folder = Folder::new();
@@ -110,7 +110,7 @@ fn when_the_agent_leaves_a_command_has_its_whole_grace() {
 }
 
 #[test]
-fn an_agent_that_is_told_to_leave_and_stops_renewing_leaves_no_more_than_the_lease() {
+fn grace_is_limited_to_lease_if_leaving_agent_stops_renewing() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
     fake.lease(Duration::from_millis(800));
@@ -128,7 +128,7 @@ fn an_agent_that_is_told_to_leave_and_stops_renewing_leaves_no_more_than_the_lea
 }
 
 #[test]
-fn an_agent_that_leaves_before_its_commands_leaves_nobody_two_at_a_time() {
+fn agent_that_leaves_before_its_commands_admits_no_second_holder() {
     let mut cluster = Cluster::with(3, &["--drain", "0.3", "--lease", "2"]);
     let (pid, next) = (cluster.file("pid"), cluster.file("next"));
     let script = format!("trap '' TERM; echo $$ > {pid}; while :; do sleep 0.01; done");
@@ -144,7 +144,7 @@ fn an_agent_that_leaves_before_its_commands_leaves_nobody_two_at_a_time() {
 }
 
 #[test]
-fn a_second_signal_ends_an_agent_like_a_crash() {
+fn second_signal_ends_agent_like_a_crash() {
     let mut cluster = Cluster::with(3, &["--lease", "2"]);
     let pid = cluster.file("pid");
     let script = format!("trap '' TERM; echo $$ > {pid}; while :; do sleep 0.01; done");
@@ -162,7 +162,7 @@ fn a_second_signal_ends_an_agent_like_a_crash() {
 }
 
 #[test]
-fn an_agent_that_hangs_keeps_nobody() {
+fn client_does_not_wait_for_agent_that_hangs() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let _never_accepts = UnixListener::bind(&socket).expect("bound");
@@ -185,7 +185,7 @@ fn an_agent_that_hangs_keeps_nobody() {
 }
 
 #[test]
-fn a_command_that_exits_with_the_code_of_a_loss_did_not_lose() {
+fn command_may_exit_with_76_without_a_loss() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());
     let terms = folder.file("terms");

@@ -1,4 +1,4 @@
-//! What a client holds.
+//! The grants that clients of this agent hold.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use konklave::{Guard, Leadership, Loss, Node};
 use serde_json::json;
 use tokio::sync::broadcast;
 
-use super::families::Families;
+use super::nested_sessions::NestedSessions;
 use super::problem;
 use crate::clock::Moment;
 use crate::recorder::Recorder;
-use crate::service::{Hold, Problem, Promise};
+use crate::service::{BoxFuture, HeldClaim, Problem};
 
-/// A lock, a slot, or leadership.
-pub(super) enum Held {
+/// A guard of the library: a lock or a slot, or leadership.
+pub(super) enum AnyGuard {
     Lock(Guard),
     Leadership(Leadership),
 }
 
-impl Held {
+impl AnyGuard {
     pub(super) fn token(&self) -> String {
         match self {
             Self::Lock(guard) => guard.token().to_string(),
@@ -35,7 +35,7 @@ impl Held {
     }
 }
 
-/// What a client lost because it showed no sign of life.
+/// A grant that a client lost because it sent no keep-alive.
 #[derive(Clone, Debug)]
 pub(super) struct Forfeited {
     pub(super) name: String,
@@ -43,57 +43,56 @@ pub(super) struct Forfeited {
     pub(super) why: String,
 }
 
-/// Tells those who look on.
+/// Reports forfeited grants to the clients that watch.
 pub(super) type Losses = broadcast::Sender<Forfeited>;
 
-/// What is held, and where to say what becomes of it.
-pub(super) struct Claimed {
-    held: Held,
+/// A grant, and the places where its end is reported.
+pub(super) struct GroupClaim {
+    held: AnyGuard,
     name: String,
     node: Node,
     recorder: Arc<Recorder>,
     losses: Losses,
-    _known: Known,
+    _registered: Registered,
 }
 
-/// Known as the holder of a token, as long as it is one.
-struct Known {
+/// Registers the holder of a token with [`NestedSessions`] until this is dropped.
+struct Registered {
     token: String,
-    families: Arc<Families>,
+    nested: Arc<NestedSessions>,
 }
 
-impl Drop for Known {
+impl Drop for Registered {
     fn drop(&mut self) {
-        self.families.lets_go(&self.token);
+        self.nested.lets_go(&self.token);
     }
 }
 
-impl Claimed {
+impl GroupClaim {
     pub(super) fn new(
-        held: Held,
+        held: AnyGuard,
         name: String,
         node: Node,
         recorder: Arc<Recorder>,
         losses: Losses,
-        families: Arc<Families>,
+        nested: Arc<NestedSessions>,
     ) -> Self {
-        let known = Known { token: held.token(), families };
-        Self { held, name, node, recorder, losses, _known: known }
+        let registered = Registered { token: held.token(), nested };
+        Self { held, name, node, recorder, losses, _registered: registered }
     }
 
     fn reason(&self) -> String {
         let quorum = self.node.status().quorum;
         let loss = match &self.held {
-            Held::Lock(guard) => guard.loss(),
-            Held::Leadership(leadership) => leadership.loss(),
+            AnyGuard::Lock(guard) => guard.loss(),
+            AnyGuard::Leadership(leadership) => leadership.loss(),
         };
         let why = match loss {
-            Some(loss @ Loss::Lease) if quorum.heard < quorum.needed => format!(
-                "{loss} ({} of {} voters are heard, and {} are needed)",
-                quorum.heard, quorum.of, quorum.needed
-            ),
+            Some(loss @ Loss::Lease) if quorum.heard < quorum.needed => {
+                format!("{loss} ({})", super::report::hears(quorum))
+            }
             Some(loss) => loss.to_string(),
-            None => "this agent's member is gone".to_owned(),
+            None => "the member of this agent has ended".to_owned(),
         };
         let what = json!({ "name": self.name, "token": self.held.token(), "why": why });
         self.recorder.note("lost", what);
@@ -101,40 +100,40 @@ impl Claimed {
     }
 }
 
-impl Hold for Claimed {
+impl HeldClaim for GroupClaim {
     fn token(&self) -> String {
         self.held.token()
     }
 
     fn until(&self) -> Moment {
-        // The clock is read first: a pause after that makes the deadline earlier, not later.
+        // The clock is read first: a pause between the two readings then only makes the deadline earlier.
         let now = Moment::now();
         now.after(match &self.held {
-            Held::Lock(guard) => guard.valid_for(),
-            Held::Leadership(leadership) => leadership.valid_for(),
+            AnyGuard::Lock(guard) => guard.valid_for(),
+            AnyGuard::Leadership(leadership) => leadership.valid_for(),
         })
     }
 
-    fn lost(&mut self) -> Promise<'_, String> {
+    fn lost(&mut self) -> BoxFuture<'_, String> {
         Box::pin(async {
             match &self.held {
-                Held::Lock(guard) => guard.lost().await,
-                Held::Leadership(leadership) => leadership.lost().await,
+                AnyGuard::Lock(guard) => guard.lost().await,
+                AnyGuard::Leadership(leadership) => leadership.lost().await,
             }
             self.reason()
         })
     }
 
-    fn forfeit(self: Box<Self>, why: String) -> Promise<'static, ()> {
+    fn forfeit(self: Box<Self>, why: String) -> BoxFuture<'static, ()> {
         let (name, token) = (self.name.clone(), self.held.token());
         self.recorder.note("lost", json!({ "name": name, "token": token, "why": why }));
-        tracing::warn!(%name, "lost: {why}");
+        tracing::warn!(%name, %token, "a client lost its grant: {why}");
         let _ = self.losses.send(Forfeited { name, token, why });
-        // It may have been lost before.
+        // The release fails if the grant was lost before, which changes nothing.
         Box::pin(async { drop(self.held.give_back().await) })
     }
 
-    fn release(self: Box<Self>) -> Promise<'static, Result<(), Problem>> {
+    fn release(self: Box<Self>) -> BoxFuture<'static, Result<(), Problem>> {
         Box::pin(async {
             let Self { held, name, recorder, .. } = *self;
             recorder.note("released", json!({ "name": name, "token": held.token() }));

@@ -1,4 +1,4 @@
-//! What another one has already: told alike, whatever it is, and left alone.
+//! Resources that another process uses (socket, ports, data directory): reported alike, and left unchanged.
 
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use crate::kit::{Folder, Running, code, output, start, until};
 
 #[test]
-fn whatever_is_in_use_has_one_code_and_a_start_that_fails_leaves_nothing_behind() {
+fn resource_in_use_has_one_exit_code_and_failed_start_leaves_nothing() {
     let folder = Folder::new();
     let (ours, theirs) = (folder.path().join("ours.sock"), folder.path().join("theirs.sock"));
     let (data, other) = (folder.file("data"), folder.file("other"));
@@ -49,7 +49,7 @@ fn whatever_is_in_use_has_one_code_and_a_start_that_fails_leaves_nothing_behind(
 }
 
 #[test]
-fn a_socket_of_another_program_is_left_alone() {
+fn socket_of_another_program_is_left_alone() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let _other = UnixDatagram::bind(&socket).expect("bound");
@@ -62,7 +62,7 @@ fn a_socket_of_another_program_is_left_alone() {
 
 /// One that is stopped takes no calls; when no more of them can wait, it is there all the same.
 #[test]
-fn the_socket_of_a_frozen_agent_is_in_use() {
+fn socket_of_stopped_agent_is_in_use() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let frozen = start(&socket, &["agent", "--dev"]);
@@ -86,7 +86,7 @@ fn the_socket_of_a_frozen_agent_is_in_use() {
 }
 
 #[test]
-fn of_agents_that_start_at_once_over_an_old_socket_one_gets_it() {
+fn stale_socket_goes_to_one_of_agents_that_start_at_once() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     for round in 0..5 {
@@ -105,7 +105,7 @@ fn of_agents_that_start_at_once_over_an_old_socket_one_gets_it() {
 }
 
 #[test]
-fn a_socket_that_was_replaced_is_not_removed_at_the_end() {
+fn replaced_socket_is_not_removed_at_the_end() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
     let first = start(&socket, &["agent", "--dev"]);
@@ -122,7 +122,7 @@ fn a_socket_that_was_replaced_is_not_removed_at_the_end() {
 }
 
 #[test]
-fn an_agent_without_files_left_says_so_once_in_a_while_and_serves_again_when_there_are_some() {
+fn agent_out_of_file_descriptors_logs_it_rarely_and_recovers() {
     let folder = Folder::new();
     let (socket, log) = (folder.path().join("agent.sock"), folder.file("log"));
     let script = format!(

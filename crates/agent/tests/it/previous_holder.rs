@@ -1,4 +1,4 @@
-//! Nobody gets a lock while a command that was granted it before may still run.
+//! No client gets a lock while the command of its previous holder may still run.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ fn holder(cluster: &Cluster, i: usize) -> (Running, String) {
     (job, number(&pid).to_string())
 }
 
-/// Takes the lock at another agent, and says if the first command still runs.
+/// Obtains the lock at another agent, with a command that reports whether the first one still runs.
 fn next(cluster: &Cluster, i: usize, pid: &str) {
     let script = format!("kill -0 {pid} 2>/dev/null && echo ALIVE; true");
     let begun = Instant::now();
@@ -24,7 +24,7 @@ fn next(cluster: &Cluster, i: usize, pid: &str) {
 }
 
 #[test]
-fn an_agent_that_is_back_at_once_leaves_its_commands_their_time() {
+fn restarted_agent_waits_for_its_former_commands() {
     let mut cluster = Cluster::new(3);
     let (job, pid) = holder(&cluster, 2);
     cluster.kill(2);
@@ -34,7 +34,7 @@ fn an_agent_that_is_back_at_once_leaves_its_commands_their_time() {
 }
 
 #[test]
-fn agents_that_are_all_back_at_once_leave_their_commands_their_time() {
+fn restarted_group_waits_for_its_former_commands() {
     for n in [3, 1] {
         let mut cluster = Cluster::new(n);
         let (job, pid) = holder(&cluster, n - 1);
@@ -47,7 +47,7 @@ fn agents_that_are_all_back_at_once_leave_their_commands_their_time() {
 }
 
 #[test]
-fn what_an_operator_takes_is_given_on_when_its_command_is_dead() {
+fn revoked_lock_is_granted_after_its_command_is_dead() {
     let cluster = Cluster::new(3);
     let (job, pid) = holder(&cluster, 2);
     cluster.ask(0, &["revoke", "a"]);

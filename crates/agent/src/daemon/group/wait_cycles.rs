@@ -1,35 +1,34 @@
-//! Who waits in a circle, over all names: what `why` says of one of them, `doctor` finds without being
-//! told which.
+//! Wait cycles over all names: `doctor` finds every deadlock, `why` explains the one of a name.
 
 use konklave::{Status, Waiter};
 
 use crate::protocol::Finding;
 
-/// How many circles are told, and how many are looked for.
+/// How many wait cycles are shown, and how many are searched for.
 const SHOWN: usize = 5;
 const SOUGHT: usize = 100;
 
-/// Whether someone waits in a circle.
+/// Checks that no clients wait for each other in a cycle.
 pub(super) fn examine(status: &Status) -> Finding {
     let circles = status.wait_cycles(SOUGHT);
     let well = circles.is_empty();
     let detail = match circles.len() {
-        0 => "nobody waits for what waits for it".to_owned(),
+        0 => "no deadlock: no clients wait for each other".to_owned(),
         n => {
-            let told = circles.iter().take(SHOWN).map(|circle| in_words(circle));
-            let mut told = told.collect::<Vec<_>>().join("; ");
+            let shown = circles.iter().take(SHOWN).map(|cycle| in_words(cycle));
+            let mut shown = shown.collect::<Vec<_>>().join("; ");
             if n > SHOWN {
                 let least = if n == SOUGHT { "at least " } else { "" };
-                told.push_str(&format!("; and {least}{} more", n - SHOWN));
+                shown.push_str(&format!("; and {least}{} more", n - SHOWN));
             }
-            format!("{told}: end one of these commands (`why NAME` tells more)")
+            format!("{shown}: end one of these commands (`konklave why NAME` explains more)")
         }
     };
     Finding { what: "circles".into(), well, detail }
 }
 
-fn in_words(circle: &[(&str, &Waiter)]) -> String {
-    let words = circle.iter().map(|(name, waiter)| {
+fn in_words(cycle: &[(&str, &Waiter)]) -> String {
+    let words = cycle.iter().map(|(name, waiter)| {
         let node = if waiter.name.is_empty() { "?" } else { &waiter.name };
         format!("{node} ({}) waits for {name}", waiter.label)
     });
@@ -42,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    /// Locks that a session has, and another one wants.
+    /// A status with locks, each with a holding and a waiting session.
     fn status(locks: &[(&str, u32, u32)]) -> Status {
         let locks: Vec<_> = locks
             .iter()
@@ -65,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_told_and_queues_are_none() {
+    fn cycle_is_reported_and_queue_is_not() {
         let finding = |locks: &[(&str, u32, u32)]| examine(&status(locks));
         assert!(finding(&[("a", 1, 2), ("b", 2, 3)]).well);
         let two = finding(&[("a", 1, 2), ("b", 2, 1)]);

@@ -1,4 +1,4 @@
-//! Process groups: signalled as one, and looked at until the last member is gone.
+//! Process groups: signalled as a whole, and checked until the last process is gone.
 
 use std::fs;
 use std::io;
@@ -11,41 +11,41 @@ use nix::unistd::Pid;
 
 use super::tree::processes;
 
-/// A process group that is not ours.
+/// A process group, not that of this process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Group(pub(super) i32);
+pub(super) struct ProcessGroup(pub(super) i32);
 
-impl Group {
-    /// The group of a number; 0 would be our own, and 1 that of everything.
+impl ProcessGroup {
+    /// The group with this number. 0 would mean the own group, and 1 all processes.
     pub(super) fn new(number: u64) -> Option<Self> {
         i32::try_from(number).ok().filter(|&number| number > 1).map(Self)
     }
 
-    /// Signals all of the group; false if someone is there whom we may not signal.
+    /// Signals the whole group. Returns false if this user may signal none of its processes.
     pub(super) fn signal(self, signal: Signal) -> bool {
         !matches!(killpg(Pid::from_raw(self.0), signal), Err(Errno::EPERM))
     }
 
-    /// Whether someone of the group still runs. Those that are dead and not yet buried do not.
+    /// Whether a process of the group still runs. Zombies do not.
     pub(super) fn alive(self) -> bool {
         let reached = match killpg(Pid::from_raw(self.0), None) {
             Err(Errno::ESRCH) => return false,
-            // Someone of another user (`sudo`) is there: not ours to signal, and yet alive.
+            // A process of another user (`sudo`), which this user may not signal.
             Err(_) => false,
             Ok(()) => true,
         };
         let Some(processes) = processes() else { return true };
         let mut members =
             processes.into_iter().filter(|process| process.group == self.0).peekable();
-        // Whom we may not signal we may not see there either (`hidepid`).
+        // With `hidepid`, /proc does not show processes of another user either.
         let hidden = !reached && members.peek().is_none();
         hidden || members.any(|process| process.running)
     }
 }
 
-/// A command that runs this very program, as the hidden command `name`.
+/// A command that runs this program as the hidden command `name`.
 pub(super) fn self_command(name: &str) -> io::Result<Command> {
-    // By the kernel's link: also when the file was replaced by a newer one.
+    // The kernel's link is right even if the program file has been replaced.
     let program = match fs::metadata("/proc/self/exe") {
         Ok(_) => "/proc/self/exe".into(),
         Err(_) => std::env::current_exe()?,
@@ -65,12 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_signals_everything() {
-        assert_eq!(Group::new(0), None);
-        assert_eq!(Group::new(1), None);
-        assert_eq!(Group::new(u64::MAX), None);
-        assert_eq!(Group::new(2), Some(Group(2)));
+    fn group_of_all_processes_is_refused() {
+        assert_eq!(ProcessGroup::new(0), None);
+        assert_eq!(ProcessGroup::new(1), None);
+        assert_eq!(ProcessGroup::new(u64::MAX), None);
+        assert_eq!(ProcessGroup::new(2), Some(ProcessGroup(2)));
         // No process has so high a number.
-        assert!(!Group(i32::MAX).alive());
+        assert!(!ProcessGroup(i32::MAX).alive());
     }
 }

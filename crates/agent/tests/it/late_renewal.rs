@@ -1,4 +1,4 @@
-//! A wrapper that comes too late: the watchdog was faster.
+//! A renewal that reaches the wrapper after the watchdog has acted.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -67,7 +67,7 @@ fn copy(mut from: UnixStream, mut to: UnixStream, mut before: impl FnMut()) {
 /// The renewal is there, and unread, when the watchdog asks the command to end; the wrapper reads it
 /// before the command has ended. That is lost, not a command that happened to end by SIGTERM.
 #[test]
-fn a_renewal_that_is_read_after_the_watchdog_has_asked_renews_nothing() {
+fn renewal_after_watchdog_has_acted_is_ignored() {
     let folder = Folder::new();
     let (_fake, agent) = Fake::serve(folder.path());
     let (between, socket) = Between::stand(folder.path(), agent);
@@ -93,7 +93,7 @@ fn a_renewal_that_is_read_after_the_watchdog_has_asked_renews_nothing() {
 }
 
 #[test]
-fn what_happened_is_said_once() {
+fn reason_of_loss_is_printed_once() {
     let script = |pid: &str| format!("trap '' TERM; echo $$ > {pid}; while :; do sleep 0.05; done");
     for kill in [false, true] {
         let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Who comes in, and how: names, certificates, keys that change, strangers with bad manners.
+//! Which peers an agent accepts: names, certificates, changed keys, and garbage on its port.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -58,7 +58,7 @@ fn serves(cluster: &Cluster) {
 }
 
 #[test]
-fn agents_with_certificates_let_in_only_who_has_one_of_the_authority() {
+fn agents_with_certificates_accept_only_peers_of_their_authority() {
     let folder = Folder::new();
     let authority = |name: &str| {
         let mut params = rcgen::CertificateParams::new(Vec::new()).expect("no names");
@@ -143,7 +143,7 @@ fn a_reload_changes_the_key_and_the_list_of_peers_while_the_group_goes_on() {
     cluster.until(1, "held", |s| s["locks"][0]["holders"][0]["node"] == "n0");
     let key = cluster.file("key");
     fs::write(&key, "another key, of more than sixteen bytes").expect("written");
-    // Who has the new key only is not let in yet.
+    // An agent with the new key is refused until the reload.
     let (list, nobody) = (cluster.file("list"), free_addresses(1)[0].to_string());
     fs::write(&list, &nobody).expect("written");
     let fourth =
@@ -154,7 +154,7 @@ fn a_reload_changes_the_key_and_the_list_of_peers_while_the_group_goes_on() {
         let before = times(cluster.logged(i));
         cluster.signal(i, Signal::SIGHUP);
         until("reloaded", || times(cluster.logged(i)) > before);
-        assert!(!cluster.logged(i).contains("nothing is reloaded"), "{}", cluster.logged(i));
+        assert!(!cluster.logged(i).contains("reload failed"), "{}", cluster.logged(i));
     };
     (0..3).for_each(hang_up);
     assert_eq!(cluster.status(0).expect("a status")["view"]["id"], view["id"], "nobody noticed");
@@ -163,7 +163,7 @@ fn a_reload_changes_the_key_and_the_list_of_peers_while_the_group_goes_on() {
     fs::write(&list, cluster.address(0).to_string()).expect("written");
     fourth.signal(Signal::SIGHUP);
     until("the fourth is in", || standing(&cluster, "fourth") == "primary");
-    // Whoever still has the old key is out.
+    // An agent with the old key is refused after the reload.
     let old = cluster.file("old");
     fs::write(&old, KEY).expect("written");
     let seed = cluster.address(1).to_string();
@@ -196,7 +196,7 @@ fn a_stranger_on_the_port_of_an_agent_is_refused_with_the_reason() {
     let before = told();
     let mut again = TcpStream::connect(cluster.address(0)).expect("it listens");
     let _ = again.write_all(b"GET / HTTP/1.1\r\n\r\n");
-    // Many who say nothing at all do not keep members out.
+    // Many silent connections do not block members.
     let silent: Vec<TcpStream> =
         (0..200).map(|_| TcpStream::connect(cluster.address(0)).expect("it listens")).collect();
     serves(&cluster);
@@ -264,7 +264,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut look: impl FnMut(&mut [u8]))
 }
 
 #[test]
-fn what_was_said_before_says_nothing_again_and_a_changed_byte_loses_nothing() {
+fn replayed_connection_is_refused_and_changed_byte_loses_nothing() {
     let cluster = cluster();
     let (tap, key) = (Tap::new(cluster.address(0)), cluster.file("key"));
     let seed = tap.address.to_string();
