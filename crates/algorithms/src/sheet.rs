@@ -62,7 +62,7 @@ impl DataSheet {
     };
 }
 
-/// What an algorithm takes for granted.
+/// What an algorithm assumes of its world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
@@ -72,38 +72,57 @@ pub enum Assumption {
     NoDuplicates,
     /// Messages of one channel keep their order.
     Fifo,
-    /// Nobody crashes.
+    /// No process crashes.
     NoCrash,
-    /// Who has crashed stays down.
+    /// A crashed process stays down.
     NoRestart,
-    /// Delays and reactions have known bounds, so that a timeout tells a crash.
+    /// Delays and reactions have known bounds, so that a timeout proves a crash.
     Synchronous,
-    /// Delays have a bound, though nobody knows it: a detector that grows more patient gets there.
+    /// Delays have a bound that no process knows: a detector with growing timeouts reaches it.
     BoundedDelays,
-    /// Nobody's clock stops, and their rates differ by less than a tenth.
+    /// No clock stops, and the rates of clocks differ by less than a tenth.
     SteadyClocks,
-    /// Everyone knows everyone.
+    /// Each process knows all processes.
     KnownMembership,
     /// No two processes share an id.
     UniqueIds,
-    /// What is saved survives a crash.
+    /// Saved state survives a crash.
     StableStorage,
 }
 
 impl Assumption {
-    /// What may follow when it does not hold.
+    /// The assumption as a clause, for "… assumes that …".
+    pub fn clause(self) -> &'static str {
+        match self {
+            Self::Reliable => "no message is lost",
+            Self::NoDuplicates => "no message arrives twice",
+            Self::Fifo => "messages of one channel keep their order",
+            Self::NoCrash => "no process crashes",
+            Self::NoRestart => "crashed processes stay down",
+            Self::Synchronous => "delays and reactions have known bounds",
+            Self::BoundedDelays => "delays have a bound",
+            Self::SteadyClocks => "clocks run at nearly the same rate",
+            Self::KnownMembership => "each process knows all processes",
+            Self::UniqueIds => "ids are unique",
+            Self::StableStorage => "saved state survives a crash",
+        }
+    }
+
+    /// What may follow if the assumption does not hold.
     pub fn consequence(self) -> &'static str {
         match self {
             Self::Reliable => "a lost message may block it for ever",
             Self::NoDuplicates => "a duplicate may be taken for a second message",
-            Self::Fifo => "a message that overtakes another may break its promises",
+            Self::Fifo => "a message that overtakes another may break its guarantees",
             Self::NoCrash => "a crashed process may block the others for ever",
-            Self::NoRestart => "one who comes up again may break its promises, or never take part",
-            Self::Synchronous => "a slow process may be taken for dead",
-            Self::BoundedDelays => "the living may be suspected again and again",
+            Self::NoRestart => {
+                "a restarted process may break its guarantees or never take part again"
+            }
+            Self::Synchronous => "a slow process may be suspected of a crash",
+            Self::BoundedDelays => "live processes may be suspected again and again",
             Self::SteadyClocks => "two leaders may act at the same time",
-            Self::KnownMembership | Self::UniqueIds => "its promises are void",
-            Self::StableStorage => "a restarted process may break its word",
+            Self::KnownMembership | Self::UniqueIds => "none of its guarantees hold",
+            Self::StableStorage => "a restarted process may break its promises",
         }
     }
 }

@@ -21,7 +21,7 @@ impl Entry {
         let n = base.setup.group.len();
         if n > MOST_NODES {
             return Err(Error::Usage(format!(
-                "--ids {EVERY}: {n} nodes have too many arrangements; it is for up to {MOST_NODES}"
+                "--ids {EVERY}: {n} nodes have too many arrangements; the most is {MOST_NODES} nodes"
             )));
         }
         let fixed = usize::from(self.turns(&base));

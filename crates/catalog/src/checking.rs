@@ -38,22 +38,22 @@ impl CheckPlan {
         let n = plan.setup.group.len();
         if n > 64 {
             return Err(Error::Usage(format!(
-                "--nodes {n}: only groups of up to 64 can be explored"
+                "--nodes {n}: the checker explores groups of at most 64 nodes"
             )));
         }
         if n > 8 && (self.options.cuts > 0 || self.options.breaks > 0) {
             return Err(Error::Usage(format!(
-                "--nodes {n}: channels are cut and links broken in groups of up to 8"
+                "--nodes {n}: --cut and --break work in groups of at most 8 nodes"
             )));
         }
         watched(problem, &self.options.properties).map(drop)?;
         let Some(clock) = self.options.clock else { return Ok(()) };
         let odd = |what: &str| Err(Error::Usage(format!("--clock: {what}")));
         if clock.step.is_zero() {
-            return odd("a step of time is longer than nothing");
+            return odd("--clock: a step of time must be positive");
         }
         if self.options.reduce {
-            return odd("deliveries are not reduced by the clock: leave --reduce out");
+            return odd("--reduce cannot be combined with --clock");
         }
         Ok(())
     }
@@ -262,12 +262,14 @@ fn watched(problem: &ProblemSheet, names: &[String]) -> Result<Watched, Error> {
         };
         let most = || {
             argument.and_then(|a| a.parse().ok()).ok_or_else(|| {
-                Error::Usage(format!("--property {name}: say how many, as in {word}:2"))
+                Error::Usage(format!("--property {name}: a number is missing, as in {word}:2"))
             })
         };
         let counts = ["bypass", "overtaking", "bound", "accuracy"];
         if let Some(argument) = argument.filter(|_| !counts.contains(&word)) {
-            return Err(Error::Usage(format!("--property {name}: what is {argument} of {word}?")));
+            return Err(Error::Usage(format!(
+                "--property {name}: `{word}` takes no argument `{argument}`"
+            )));
         }
         match word {
             "accuracy" if argument.is_some() => watch.slips = Some(most()?),

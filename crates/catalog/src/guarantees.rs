@@ -346,7 +346,10 @@ impl Entry {
                 (_, found) => return Ok(found),
             }
         }
-        Err(Error::Data(format!("{}: overtaken by more than there are", self.name())))
+        Err(Error::Data(format!(
+            "{}: a process was overtaken more often than possible (a bug of konklave)",
+            self.name()
+        )))
     }
 
     fn explored(&self, question: Question<'_>) -> Result<Checked, Error> {
@@ -400,7 +403,10 @@ impl Entry {
             }
             ("violated", ..) => {
                 let what = report.property.unwrap_or_default();
-                return Err(Error::Data(format!("{}: {what} broke unasked", self.name())));
+                return Err(Error::Data(format!(
+                    "{}: the search found a violation of {what}, which it does not judge (a bug of konklave)",
+                    self.name()
+                )));
             }
             _ => Cell::Bounded { depth: report.depth, states },
         };

@@ -34,8 +34,11 @@ pub(crate) fn explain(problem: &ProblemSheet, violation: &Violation, told: &[Str
     let broken = problem.all_properties().find(broken);
     let rule = broken.map_or(String::new(), |property| format!(" ({})", property.meaning));
     let at_end = ["deadlock", "quiescence", "agreement", "termination", "spanning tree"];
-    let when =
-        if at_end.contains(&violation.property) { "is broken for good after" } else { "breaks at" };
+    let when = if at_end.contains(&violation.property) {
+        "is violated for good after"
+    } else {
+        "is violated at"
+    };
     // The last line is the violation itself.
     match told.len().checked_sub(2).map(|last| (last + 1, &told[last])) {
         Some((number, step)) => {
@@ -45,7 +48,7 @@ pub(crate) fn explain(problem: &ProblemSheet, violation: &Violation, told: &[Str
             )
         }
         None => {
-            format!("{}{rule} is broken from the start: {}", violation.property, violation.detail)
+            format!("{}{rule} is violated from the start: {}", violation.property, violation.detail)
         }
     }
 }
@@ -197,7 +200,7 @@ fn broken_in(run: &Run) -> Option<&str> {
 /// Leaves out of `run` all that its violation does not need: first whole requests, then steps.
 pub(crate) fn shrink(entry: &Entry, plan: &Plan, run: &Run) -> Result<Shrunk, Error> {
     let Some(property) = broken_in(run) else {
-        return Err(Error::Data("nothing breaks in this run: there is nothing to shrink".into()));
+        return Err(Error::Data("this run violates no property, so it cannot be shrunk".into()));
     };
     let options = Options {
         down: plan.setup.down.clone(),
@@ -230,7 +233,9 @@ pub(crate) fn shrink(entry: &Entry, plan: &Plan, run: &Run) -> Result<Shrunk, Er
     }
     let played = model(entry, plan, &workload, &plan.watch, options).play(&left);
     let Some((violation, _)) = played.broken else {
-        return Err(Error::Data(format!("{property} broke, and then did not")));
+        return Err(Error::Data(format!(
+            "the violation of {property} did not occur again in a second run"
+        )));
     };
     let memory = if forgets(run) { Memory::Nothing } else { Memory::Saved };
     let (moments, starts) = (played.moments, played.starts);

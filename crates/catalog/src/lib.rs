@@ -203,16 +203,16 @@ fn idle(problem: &ProblemSheet, scenario: &Scenario) -> Vec<(&'static str, &'sta
     ];
     let asking = asking.into_iter().filter(|(_, given)| *given && nobody_asks);
     let mut idle: Vec<_> =
-        asking.map(|(option, _)| (option, "clients of this problem ask for nothing")).collect();
+        asking.map(|(option, _)| (option, "clients of this problem make no requests")).collect();
     if scenario.hold.is_some() && !problem.holds {
         idle.push(("hold", "clients of this problem hold nothing"));
     }
     let paced = [("think", scenario.think.is_some()), ("load", scenario.load.is_some())];
     if scenario.script.is_some() && !nobody_asks {
         let paced = paced.into_iter().filter(|(_, given)| *given);
-        idle.extend(paced.map(|(option, _)| (option, "--script says when clients ask")));
+        idle.extend(paced.map(|(option, _)| (option, "--script sets the times of requests")));
     } else if scenario.load.is_some() && scenario.think.is_some() && !nobody_asks {
-        idle.push(("load", "--think says how long clients pause"));
+        idle.push(("load", "--think sets the pauses of clients"));
     }
     idle
 }

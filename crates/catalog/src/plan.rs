@@ -146,7 +146,7 @@ fn topology(
     let from_file = matches!(spec, Spec::File(_));
     let n = scenario.nodes.or(listed).unwrap_or(if from_file { 0 } else { DEFAULT_NODES });
     if n > MAX_ID as usize + 1 {
-        return usage(format!("--nodes {n}: at most 2^24 nodes can be simulated"));
+        return usage(format!("--nodes {n}: the most is 2^24 nodes"));
     }
     let mut unread = None;
     let parsed = spec.build(n, &rng.fork(1), |file| {
@@ -183,7 +183,7 @@ fn group(
 ) -> Result<Group, Error> {
     let given = scenario.ids.as_deref();
     if let (Some(ids), Some(_)) = (given, &file_ids) {
-        return usage(format!("--ids {ids}: the topology file gives the ids already"));
+        return usage(format!("--ids {ids}: the topology file already names the ids"));
     }
     let ascending = || (0..n as u32).map(ProcessId);
     let ids = match (given, file_ids) {
@@ -197,13 +197,13 @@ fn group(
         }
         (Some(EVERY), None) => {
             return usage(format!(
-                "--ids {EVERY} is for `check`, which explores one arrangement after the other"
+                "--ids {EVERY} works only with `check`, which explores each arrangement in turn"
             ));
         }
         (Some(text), None) => {
             let ids = text.split(',').map(|word| id(word, "ids")).collect::<Result<Vec<_>, _>>()?;
             if ids.len() != n {
-                return usage(format!("--ids names {} nodes, but there are {n}", ids.len()));
+                return usage(format!("--ids names {} nodes, but the group has {n}", ids.len()));
             }
             ids
         }
@@ -217,9 +217,9 @@ fn id(word: &str, option: &str) -> Result<ProcessId, Error> {
     match digits.parse() {
         Ok(id) if id <= MAX_ID => Ok(ProcessId(id)),
         _ if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            usage(format!("--{option}: id {word} is too large: ids go from 0 to {MAX_ID}"))
+            usage(format!("--{option}: id {word} is too large; ids are numbers from 0 to {MAX_ID}"))
         }
-        _ => usage(format!("--{option}: `{word}` is no id: ids are numbers, as in 3,1,2")),
+        _ => usage(format!("--{option}: `{word}` is not an id; ids are numbers, as in 3,1,2")),
     }
 }
 
@@ -231,7 +231,10 @@ fn list(text: &Option<String>, option: &str, group: &Group) -> Result<Vec<Proces
     for word in text.split(',') {
         let p = id(word, option)?;
         if !group.contains(p) {
-            return usage(format!("--{option}: {p} is no member; members are {}", some(group)));
+            return usage(format!(
+                "--{option}: {p} is not a member of the group; members are {}",
+                some(group)
+            ));
         }
         if !members.contains(&p) {
             members.push(p);
@@ -258,7 +261,7 @@ fn mistake(sheet: &DataSheet, scenario: &Scenario) -> Result<Option<&'static str
         return usage(format!("--mistake {name}: {} has no known mistakes", sheet.name));
     }
     usage(format!(
-        "--mistake {name}: {} knows {}{}",
+        "--mistake {name}: the known mistakes of {} are {}{}",
         sheet.name,
         names.join(", "),
         crate::did_you_mean(name, names.iter().copied())
@@ -269,18 +272,18 @@ fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static st
     let mut chosen = BTreeMap::new();
     for word in &scenario.set {
         let Some((name, value)) = word.split_once('=') else {
-            return usage(format!("--set {word}: it needs NAME=VALUE"));
+            return usage(format!("--set {word}: expected NAME=VALUE"));
         };
         let Some(switch) = sheet.switches.iter().find(|s| s.name == name) else {
             let names: Vec<&str> = sheet.switches.iter().map(|s| s.name).collect();
-            let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-            return usage(format!("--set {word}: with {} one can set {known}", sheet.name));
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return usage(format!("--set {word}: the settings of {} are {known}", sheet.name));
         };
         if !switch.accepts(value) {
             let values = switch.values.join(", ");
             let numbers = switch.values.contains(&"<number>");
             let most = if numbers { format!(", up to {}", Switch::LARGEST) } else { String::new() };
-            return usage(format!("--set {word}: {name} is one of {values}{most}"));
+            return usage(format!("--set {word}: {name} must be one of {values}{most}"));
         }
         chosen.insert(switch.name, value.to_owned());
     }
@@ -291,11 +294,16 @@ fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static st
 fn script(scenario: &Scenario, group: &Group) -> Result<Vec<(ProcessId, f64)>, Error> {
     let mut script = Vec::new();
     for word in scenario.script.iter().flat_map(|s| s.split(',')) {
-        let wrong = || Error::Usage(format!("--script: `{word}` is not NODE@TIME, as in 2@3.5"));
+        let wrong = || {
+            Error::Usage(format!("--script: `{word}` is not of the form NODE@TIME, as in 2@3.5"))
+        };
         let (node, time) = word.trim().split_once('@').ok_or_else(wrong)?;
         let p = id(node, "script")?;
         if !group.contains(p) {
-            return usage(format!("--script: {p} is no member; members are {}", some(group)));
+            return usage(format!(
+                "--script: {p} is not a member of the group; members are {}",
+                some(group)
+            ));
         }
         let time = time.trim_end_matches('T').parse::<f64>().ok();
         script.push((p, time.filter(|t| (0.0..1e12).contains(t)).ok_or_else(wrong)?));
@@ -317,7 +325,7 @@ fn workload(
             ("entries", scenario.entries.is_some()),
         ];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-            return usage(format!("--script and --{option} exclude each other"));
+            return usage(format!("--script and --{option} cannot be combined"));
         }
         let times = |p: &ProcessId| script.iter().filter(|(q, _)| q == p).count() as u32;
         let asks = |p: &ProcessId| times(p) > 0;
@@ -338,24 +346,26 @@ fn workload(
             }
             Some(_) => {
                 let n = group.len();
-                return usage(format!("--initiators {text}: there are only {n} nodes"));
+                return usage(format!("--initiators {text}: the group has only {n} nodes"));
             }
             None => list(&scenario.initiators, "initiators", group)?,
         },
     };
     let starters: ProcessSet = initiators.iter().copied().collect();
     let requests = match (&scenario.requests, scenario.entries) {
-        (Some(_), Some(_)) => return usage("--requests and --entries exclude each other"),
+        (Some(_), Some(_)) => return usage("--requests and --entries cannot be combined"),
         (Some(text), None) => {
             let number = |word: &str| {
                 word.trim().parse::<u32>().map_err(|_| {
-                    Error::Usage(format!("--requests: `{word}` is no number, as in 2,1,0"))
+                    Error::Usage(format!(
+                        "--requests: `{word}` is not a number; expected a list, as in 2,1,0"
+                    ))
                 })
             };
             let requests = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
             if requests.len() != group.len() {
                 let (k, n) = (requests.len(), group.len());
-                return usage(format!("--requests gives {k} numbers for {n} nodes"));
+                return usage(format!("--requests has {k} numbers, but the group has {n} nodes"));
             }
             requests
         }
@@ -370,9 +380,10 @@ fn workload(
     if let (Some(_), Some(_)) = (&scenario.initiators, &scenario.requests)
         && let Some(p) = group.members().iter().find(|p| times(p) > 0 && !starters.contains(**p))
     {
+        let times = times(p);
         return usage(format!(
-            "--initiators leaves out {p}, but --requests lets it ask {} times",
-            times(p)
+            "--requests lets {p} make {times} request{}, but --initiators does not name it",
+            if times == 1 { "" } else { "s" }
         ));
     }
     let initiators = initiators.into_iter().filter(|p| times(p) > 0).collect();
@@ -382,7 +393,7 @@ fn workload(
 fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Result<Config, Error> {
     let probability = |p: Option<f64>, option: &str| match p {
         Some(p) if !(0.0..=1.0).contains(&p) => {
-            usage(format!("--{option} {p}: a probability lies between 0 and 1"))
+            usage(format!("--{option} {p}: a probability must lie between 0 and 1"))
         }
         p => Ok(p.unwrap_or(0.0)),
     };
@@ -396,7 +407,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
     };
     let mut faults = Vec::new();
     if setup.down.len() == setup.group.len() {
-        return usage("--down: nobody would be up");
+        return usage("--down: at least one node must be up");
     }
     for p in &setup.down {
         faults.push(Fault {
@@ -410,7 +421,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         if let Some(stranger) = fault.nodes().into_iter().find(|p| !setup.group.contains(*p)) {
             let members = some(&setup.group);
             return usage(format!(
-                "--fault {text}: {stranger} is no member; members are {members}"
+                "--fault {text}: {stranger} is not a member of the group; members are {members}"
             ));
         }
         if let Some(why) = senseless(&fault, setup) {
@@ -419,21 +430,21 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         faults.push(fault);
     }
     if let Some(restart) = faults.iter().find(|fault| restarts_nobody(fault, &faults)) {
-        return usage(format!("--fault {restart}: it never crashed before"));
+        return usage(format!("--fault {restart}: no fault crashes this node before"));
     }
     let detect_after = match scenario.detect_after.as_deref() {
         None => Some(3.0),
         Some("never") => None,
         Some(text) => match text.trim_end_matches('T').parse::<f64>() {
             Ok(t) if (0.0..1e9).contains(&t) => Some(t),
-            _ => return usage(format!("--detect-after {text}: it is a time in T, or `never`")),
+            _ => return usage(format!("--detect-after {text}: expected a time in T, or `never`")),
         },
     };
     // What watches for ever is looked at for a while, a larger group for a longer one.
     let endless_limit = 100.0_f64.max(25.0 * setup.group.len() as f64);
     let time_limit = scenario.time_limit.unwrap_or(if endless { endless_limit } else { 1e8 });
     if !(time_limit > 0.0 && time_limit <= 1e15) {
-        return usage(format!("--time-limit {time_limit}: it must be positive"));
+        return usage(format!("--time-limit {time_limit}: must be positive"));
     }
     Ok(Config {
         script: Vec::new(),
@@ -464,7 +475,7 @@ fn senseless(fault: &Fault, setup: &Setup) -> Option<String> {
             let mut all: Vec<ProcessId> = sides.iter().flatten().copied().collect();
             all.sort_unstable();
             let twice = all.windows(2).find(|pair| pair[0] == pair[1])?;
-            Some(format!("{} is on two sides", twice[0]))
+            Some(format!("{} stands on two sides of the partition", twice[0]))
         }
         _ => None,
     }
@@ -559,7 +570,7 @@ fn broken_assumptions(
             Assumption::Synchronous | Assumption::BoundedDelays
                 if config.delay.longest().is_none() =>
             {
-                Some("delays have no limit".into())
+                Some("delays have no bound".into())
             }
             Assumption::BoundedDelays => None,
             Assumption::Synchronous => late(config, longest_delay).or_else(|| {
@@ -590,5 +601,5 @@ fn broken_assumptions(
 fn late(config: &Config, most: Option<f64>) -> Option<String> {
     let (longest, most) = (config.delay.longest()?, most?);
     (longest > most)
-        .then(|| format!("a message may take {longest} T, and its timeouts allow for {most} T"))
+        .then(|| format!("a message may take {longest} T but the timeouts allow for {most} T"))
 }

@@ -96,13 +96,18 @@ fn witness_ends(run: &Run, footer: &Footer) -> Result<(), Difference> {
     let Some((i, property, detail)) = broken else { return Ok(()) };
     if i + 1 != run.entries.len() && run.header.world == "check" {
         let (recorded, expected) = ("more".into(), "the end".into());
-        return wrong(Place::Entry(i + 1), "a witness ends where it breaks", recorded, expected);
+        return wrong(
+            Place::Entry(i + 1),
+            "the witness goes on after the violation",
+            recorded,
+            expected,
+        );
     }
     for (name, said) in [("property", property), ("detail", detail)] {
         if let Some(known) = footer.summary.get(name).and_then(Value::as_str)
             && known != said
         {
-            let what = format!("`{name}` differs from the end");
+            let what = format!("`{name}` differs from that of the last entry");
             return wrong(Place::Entry(i), &what, said.clone(), known.to_owned());
         }
     }

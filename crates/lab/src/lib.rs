@@ -33,14 +33,14 @@ use std::io::Write;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
+use clap::FromArgMatches;
 use clap::builder::Resettable;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
 
 pub use konklave_catalog::{Catalog, Entry};
 pub use {konklave_algorithms as algorithms, konklave_process as process};
 
-use crate::args::Cli;
+use crate::args::{Cli, command_line};
 use crate::failure::Failure;
 
 /// Runs the command that the arguments of this process name, on the algorithms of `catalog`.
@@ -54,7 +54,7 @@ pub fn main(catalog: Catalog) -> ExitCode {
     }
     // It is there until the process ends.
     let catalog: &'static Catalog = Box::leak(Box::new(catalog));
-    let command = without_blanks(Cli::command());
+    let command = without_blanks(command_line());
     let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,

@@ -140,7 +140,7 @@ impl Entry {
     /// in T, every message taking T.
     pub fn delay_matrix(&self, n: usize, seed: u64) -> Result<Vec<Vec<Option<f64>>>, Error> {
         if n > 64 {
-            return Err(Error::Usage(format!("--nodes {n}: a matrix has at most 64 rows")));
+            return Err(Error::Usage(format!("--nodes {n}: a matrix has at most 64 nodes")));
         }
         // Long enough for any request to be served or to arrive wherever it should.
         let long = 8 * n + 8;

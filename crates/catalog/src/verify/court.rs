@@ -100,7 +100,10 @@ impl<'a> Court<'a> {
                 if self.ledger.application.next(me).as_ref() != Some(&request) {
                     return Err(Difference {
                         place: Place::Entry(i),
-                        what: format!("the client of p{} would not ask that now", step.node),
+                        what: format!(
+                            "the client of p{} would not make this request now",
+                            step.node
+                        ),
                         recorded: said.to_string(),
                         expected: match self.ledger.application.next(me) {
                             Some(wish) => serde_json::to_string(&wish).unwrap_or_default(),
@@ -208,7 +211,7 @@ impl<'a> Court<'a> {
             if expected.is_none_or(|v| (v.property, &v.detail) != (property, detail)) {
                 return Err(Difference {
                     place: Place::Entry(i),
-                    what: "the judges found something else".into(),
+                    what: "the judges found another violation".into(),
                     recorded: format!("{property}: {detail}"),
                     expected: expected
                         .map_or("nothing".into(), |v| format!("{}: {}", v.property, v.detail)),
@@ -218,7 +221,7 @@ impl<'a> Court<'a> {
         match found.next() {
             Some(v) if whole => Err(Difference {
                 place: Place::End,
-                what: "the judges found more".into(),
+                what: "the judges found a violation that is not recorded".into(),
                 recorded: "the end".into(),
                 expected: format!("{}: {}", v.property, v.detail),
             }),

@@ -49,7 +49,7 @@ fn names_that_nobody_has_are_answered_with_the_nearest() {
     refused(
         "run ricard-agrawala",
         64,
-        &["no algorithm is called `ricard-agrawala`", "did you mean `ricart-agrawala`"],
+        &["there is no algorithm `ricard-agrawala`", "did you mean `ricart-agrawala`"],
     );
     refused("check tree_waves", 64, &["did you mean `tree-wave`"]);
     refused("list mutexes", 64, &["did you mean `mutex`"]);
@@ -165,14 +165,14 @@ fn ids_that_are_too_large_are_told_the_limit() {
 }
 
 #[test]
-fn options_that_say_nothing_are_told() {
+fn options_without_effect_are_named() {
     for (line, word) in [
-        ("run heartbeat -n 2 --entries 3", "--entries says nothing here"),
-        ("check heartbeat -n 2 --requests 1,1 --max-states 9", "--requests says nothing here"),
-        ("run chang-roberts -n 3 --hold 2", "--hold says nothing here"),
-        ("run ack -n 3 --hold 2", "--hold says nothing here"),
-        ("run central -n 3 --script 0@0 --think 3", "--think says nothing here"),
-        ("run central -n 3 --load low --think 3", "--load says nothing here"),
+        ("run heartbeat -n 2 --entries 3", "`--entries` has no effect"),
+        ("check heartbeat -n 2 --requests 1,1 --max-states 9", "`--requests` has no effect"),
+        ("run chang-roberts -n 3 --hold 2", "`--hold` has no effect"),
+        ("run ack -n 3 --hold 2", "`--hold` has no effect"),
+        ("run central -n 3 --script 0@0 --think 3", "`--think` has no effect"),
+        ("run central -n 3 --load low --think 3", "`--load` has no effect"),
     ] {
         let said = konklave_line(line);
         assert!(said.err.contains(word), "{line}: {}", said.err);
@@ -180,7 +180,7 @@ fn options_that_say_nothing_are_told() {
     refused(
         "run central -n 3 --initiators 0 --requests 1,1,0",
         64,
-        &["--initiators leaves out p1, but --requests lets it ask 1 times"],
+        &["--requests lets p1 make 1 request, but --initiators does not name it"],
     );
 }
 
@@ -231,10 +231,10 @@ fn a_fault_for_a_kind_of_message_that_was_never_sent_is_told() {
     let said = konklave_line("run ricart-agrawala -n 3 --fault lose:/Replay");
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     let told =
-        "met nothing: no Replay was sent (did you mean `Reply`?); the kinds were Reply, Request";
+        "had no effect: no Replay was sent (did you mean `Reply`?); kinds sent: Reply, Request";
     assert!(said.err.contains(told), "{}", said.err);
     let said = konklave_line("run ricart-agrawala -n 3 --fault lose:/Reply");
-    assert!(!said.err.contains("met nothing"), "{}", said.err);
+    assert!(!said.err.contains("no effect"), "{}", said.err);
 }
 
 #[test]
@@ -262,11 +262,23 @@ fn a_recording_that_was_cut_off_is_used_as_far_as_it_goes() {
 #[test]
 fn a_check_says_which_assumptions_its_budgets_break() {
     for (line, word) in [
-        ("check central -n 2 --loss 1", "assumes reliable channels, but messages may be lost"),
-        ("check lamport -n 2 --duplicate 1", "but messages may arrive twice"),
-        ("check lamport -n 2 --no-fifo", "assumes FIFO channels, but messages may overtake"),
-        ("check central -n 2 --crash 1", "assumes no crashes, but nodes may crash"),
-        ("check bully -n 2", "assumes known time bounds, but timers may fire at any time"),
+        (
+            "check central -n 2 --loss 1",
+            "assumes that no message is lost; here messages may be lost, so",
+        ),
+        (
+            "check lamport -n 2 --duplicate 1",
+            "no message arrives twice; here messages may arrive twice",
+        ),
+        (
+            "check lamport -n 2 --no-fifo",
+            "of one channel keep their order; here messages may overtake",
+        ),
+        (
+            "check central -n 2 --crash 1",
+            "central assumes that no process crashes; here nodes may crash",
+        ),
+        ("check bully -n 2", "have known bounds; here timers may fire at any time"),
     ] {
         let said = konklave_line(line);
         assert!(said.err.contains(word), "{line}: {}", said.err);
@@ -277,7 +289,11 @@ fn a_check_says_which_assumptions_its_budgets_break() {
     // The verdict tells, for people and for machines.
     let line = "check lamport -n 2 --requests 1,0 --no-fifo";
     let said = konklave_line(line);
-    assert!(said.code == 0 && said.out.contains("though it assumes FIFO channels"), "{}", said.out);
+    assert!(
+        said.code == 0 && said.out.contains("although it assumes FIFO channels"),
+        "{}",
+        said.out
+    );
     let json: serde_json::Value =
         serde_json::from_str(&konklave_line(&format!("{line} --format json")).out).unwrap();
     assert_eq!(json["broken_assumptions"], serde_json::json!(["FIFO channels"]));

@@ -169,7 +169,7 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
 #[test]
 fn data_goes_to_stdout_and_talk_to_stderr() {
     let said = konklave_line("run central -n 3 --loss 0.5 --seed 3 --format json");
-    assert!(said.err.contains("it assumes reliable channels"), "{}", said.err);
+    assert!(said.err.contains("central assumes that no message is lost"), "{}", said.err);
     serde_json::from_str::<Value>(&said.out).expect("stdout is JSON alone");
 }
 
@@ -301,7 +301,7 @@ fn a_detector_says_that_delays_without_a_bound_break_its_assumption() {
     let said = konklave_line("run heartbeat -n 3 --delay exponential --seed 3");
     assert!(said.err.contains("assumes bounded delays, but delays have no limit"), "{}", said.err);
     assert_eq!(said.err.matches("bounded delays").count(), 1, "once: {}", said.err);
-    assert!(said.out.contains("though it assumes bounded delays"), "{}", said.out);
+    assert!(said.out.contains("although it assumes bounded delays"), "{}", said.out);
     for delay in ["uniform:0.5..1.5", "hops"] {
         assert_eq!(
             konklave_line(&format!("run heartbeat -n 3 --delay {delay}")).err,

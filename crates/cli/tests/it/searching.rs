@@ -81,7 +81,7 @@ fn a_search_in_pieces_finds_the_same_as_at_one_go() {
     }
     let said = konklave_line(&format!("{line} --max-states 100 --checkpoint {file}"));
     assert_eq!(said.code, 2, "{}", said.err);
-    assert!(said.out.contains(&format!("go on       with --resume {file}")), "{}", said.out);
+    assert!(said.out.contains(&format!("continue    with `--resume {file}`")), "{}", said.out);
 
     let refused = |line: &str, code: i32, why: &str| {
         let said = konklave(&format!("{line} --resume {file}").split(' ').collect::<Vec<_>>());
@@ -146,7 +146,7 @@ fn who_can_be_taken_for_another_is_found_and_said() {
     assert_eq!(few["symmetry"]["permutations"], 6);
     assert!(full.get("symmetry").is_none(), "nobody asked");
     let said = konklave_line(&format!("{line} --symmetry")).out;
-    assert!(said.contains("symmetry    p1, p2, p3 stand for each other, 6 ways"), "{said}");
+    assert!(said.contains("symmetry    p1, p2, p3 are interchangeable, 6 permutations"), "{said}");
     assert!(said.contains("--symmetry"), "it says how to do it again: {said}");
     let said = konklave_line("check ricart-agrawala -n 3 --symmetry").out;
     assert!(said.contains("symmetry    none: nobody can be taken for another ("), "{said}");

@@ -6,7 +6,7 @@ use indicatif::ProgressBar;
 use konklave_catalog::{Catalog, Entry, Error, Load, Scenario};
 use konklave_sweep::{Comparison, Contest, Line, Spread, compare as run, html, svg};
 
-use super::run::{number, warn_of};
+use super::run::{number, warn};
 use crate::Done;
 use crate::args::{CompareArgs, Loads};
 use crate::output::{
@@ -50,7 +50,7 @@ pub(crate) fn compare(catalog: &'static Catalog, args: CompareArgs) -> Done {
     for entry in &contest.entries {
         let scenario = Scenario { algorithm: Some(entry.name()), ..contest.base.clone() };
         if let Ok(plan) = entry.plan(scenario) {
-            warn_of(&entry.name(), &plan);
+            warn(&entry.name(), &plan);
         }
     }
     if all.lines.is_empty() {

@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use clap::{CommandFactory, ValueEnum};
+use clap::ValueEnum;
 use konklave_catalog::{Catalog, Error, did_you_mean};
 use konklave_process::topology::Spec;
 use konklave_sim::{DELAY_FORMS, FAULT_FORMS};
 
 use crate::Done;
-use crate::args::{Cli, HelpArgs, Topic};
+use crate::args::{HelpArgs, Topic, command_line};
 use crate::output::stdout;
 
 const SCENARIOS: &str = "\
@@ -56,7 +56,7 @@ pub(crate) fn help(catalog: &Catalog, args: &HelpArgs) -> Done {
         },
     };
     match topic {
-        None => write!(out, "{}", Cli::command().render_long_help())?,
+        None => write!(out, "{}", command_line().render_long_help())?,
         Some(Topic::Faults) => writeln!(out, "{FAULT_FORMS}")?,
         Some(Topic::Delays) => {
             for form in DELAY_FORMS.split(", ") {
@@ -82,7 +82,7 @@ pub(crate) fn help(catalog: &Catalog, args: &HelpArgs) -> Done {
 
 /// The help of a command, as `konklave COMMAND --help` prints it.
 fn of_command(name: &str) -> Done {
-    let mut cli = Cli::command();
+    let mut cli = command_line();
     cli.build();
     if let Some(command) = cli.find_subcommand_mut(name) {
         let mut out = stdout();

@@ -8,7 +8,7 @@ use konklave_trace::export::html_race;
 use konklave_trace::{Run, svg};
 use serde_json::json;
 
-use super::run::{number, scenario_of, warn_of};
+use super::run::{number, scenario_of, warn};
 use crate::Done;
 use crate::args::RaceArgs;
 use crate::output::{Colour, Format, Picture, Target, paint, print_csv, print_json, stdout};
@@ -36,7 +36,7 @@ pub(crate) fn race(catalog: &Catalog, args: RaceArgs) -> Done {
     let record = draw_to.is_some() || play_to.is_some();
     let (mut reports, mut runs): (Vec<RunReport>, Vec<Run>) = (Vec::new(), Vec::new());
     for (entry, plan) in &racers {
-        warn_of(&entry.name(), plan);
+        warn(&entry.name(), plan);
         let outcome = entry.simulate(plan, record).map_err(|e| for_racer(&entry.name(), e))?;
         reports.push(outcome.report);
         runs.extend(outcome.run);

@@ -16,7 +16,7 @@ use konklave_sweep::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::run::{line_of, number};
+use super::run::{line_of, number, warn_of_broken};
 use crate::Done;
 use crate::args::{MergeArgs, SweepArgs, SweepCommand};
 use crate::failure::Failure;
@@ -85,29 +85,24 @@ pub(crate) fn sweep(catalog: &'static Catalog, args: SweepArgs) -> Done {
     Ok(if rows.iter().all(|row| row.verdict == "ok") { 0 } else { 1 })
 }
 
-/// Says once of each algorithm which assumptions do not hold in some runs, and what may follow.
+/// Warns once for each algorithm of assumptions that some runs break.
 fn warn(cases: &[Case]) {
-    let mut told = BTreeSet::new();
+    let (mut seen, mut warned) = (BTreeSet::new(), BTreeSet::new());
     for case in cases {
-        let key = (case.entry.name(), format!("{:?}", case.parameters));
-        if !told.insert(key) {
+        let name = case.entry.name();
+        if !seen.insert((name.clone(), format!("{:?}", case.parameters))) {
             continue;
         }
         let Ok(plan) = case.entry.plan(case.scenario.clone()) else { continue };
         for (assumption, by) in &plan.broken {
-            let line = format!(
-                "{} assumes {assumption}, but {by}: {}",
-                case.entry.name(),
-                assumption.consequence()
-            );
-            if told.insert((line.clone(), String::new())) {
-                tell!("konklave: {line}");
+            if warned.insert((name.clone(), assumption.clause(), by.clone())) {
+                warn_of_broken(&name, *assumption, by);
             }
         }
     }
 }
 
-/// That there is such a measure is seen before the work, by one run.
+/// Refuses an unknown measure before the work starts, by means of one run.
 fn known_measure(args: &SweepArgs, cases: &[Case]) -> Result<(), Failure> {
     let Some(first) = cases.first() else { return Ok(()) };
     let row = work(&cases[..1], "", 1, &AtomicBool::new(false), &mut io::sink(), |_| {});
@@ -116,7 +111,7 @@ fn known_measure(args: &SweepArgs, cases: &[Case]) -> Result<(), Failure> {
     if known.contains(&args.measure.as_str()) || known.is_empty() {
         return Ok(());
     }
-    // Some measures are there only if something happened: one name of the problem will do.
+    // Some measures exist only if an event occurred; then the name of the measure must be one of the problem.
     let measure = args.measure.split('.').next().unwrap_or_default();
     let report = first.entry.simulate(&first.entry.plan(first.scenario.clone())?, false)?.report;
     let problem = report.problem.get(first.entry.problem.name);
@@ -146,7 +141,7 @@ fn table_target(args: &SweepArgs) -> Result<Option<(Target, bool)>, Error> {
 fn in_file(error: StudyError, path: &Path) -> StudyError {
     let message = error.to_string();
     let quoted = || message.split('`').nth(1);
-    let key = if message.starts_with("no algorithm is called") {
+    let key = if message.starts_with("there is no algorithm") {
         Some("algorithms")
     } else if message.contains("unknown field") {
         quoted()

@@ -1,4 +1,4 @@
-//! The comparison of locks, and who follows whom how quickly.
+//! The comparison of locks, and time from each exit to each next entry.
 
 use std::io::{self, Write};
 
