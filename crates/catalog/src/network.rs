@@ -119,7 +119,7 @@ fn only_what_is_real(plan: &Plan, world: &str) -> Result<(), Error> {
     ];
     match unreal.iter().find(|(_, asked)| *asked) {
         Some((option, _)) => Err(Error::Usage(format!(
-            "{option} works only with `--world sim`: delays of {world} are real"
+            "{option} works only with `--world sim`: the network of {world} is real"
         ))),
         None => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! From a scenario to a plan: every wish checked, every default filled in.
+//! Plans: scenarios with every value checked and every default filled in.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,33 +14,33 @@ use crate::arrangements::EVERY;
 use crate::scenario::Load;
 use crate::{Error, Scenario, read_text};
 
-/// A run that can begin.
+/// A scenario that can be run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What was asked for, with the defaults that matter filled in.
+    /// The scenario, with number of nodes and seed filled in.
     pub scenario: Scenario,
     /// Group, topology, mistake, variants.
     pub setup: Setup,
-    /// Who asks how often.
+    /// The requests of each node.
     pub workload: Workload,
-    /// The world.
+    /// The simulated world.
     pub config: Config,
-    /// What is judged.
+    /// The properties that are judged.
     pub watch: Watch,
-    /// What the algorithm assumes, in the variant chosen.
+    /// The assumptions of the algorithm in the chosen variant.
     pub assumes: &'static [Assumption],
-    /// Assumptions of the algorithm that do not hold, with what breaks each.
+    /// The assumptions that the scenario breaks, each with the option or fault that does so.
     pub broken: Vec<(Assumption, String)>,
-    /// Options that were given and say nothing here, and why.
+    /// Options that are given but have no effect, each with the reason.
     pub idle: Vec<(&'static str, &'static str)>,
-    /// Whether nothing breaks what the plain form of the algorithm assumes: only then it costs what
-    /// its formulas say, even if a variant outlives more.
+    /// Whether all assumptions of the plain form of the algorithm hold. Cost formulas apply only then, even
+    /// if the chosen variant tolerates more faults.
     pub regular: bool,
 }
 
-/// As many nodes where nobody says.
+/// Number of nodes if neither option nor file names one.
 const DEFAULT_NODES: usize = 5;
-/// No message takes less, in T.
+/// The least delay of a message, in T.
 const TICK: f64 = 1.0 / konklave_sim::UNIT as f64;
 /// Above this many nodes, happened-before order is not watched: its vectors would be too large.
 const MOST_FOR_ORDER: usize = 256;
@@ -48,7 +48,7 @@ const MOST_FOR_ORDER: usize = 256;
 impl Plan {
     /// The plan for `scenario`; `endless` algorithms run for a fixed time.
     pub fn new(sheet: &DataSheet, mut scenario: Scenario, endless: bool) -> Result<Self, Error> {
-        // An empty line of a variable says nothing.
+        // An environment variable may contain empty lines.
         scenario.set.retain(|word| !word.trim().is_empty());
         scenario.faults.retain(|fault| !fault.trim().is_empty());
         let seed = scenario.seed.unwrap_or(1);
@@ -83,14 +83,14 @@ impl Plan {
         Ok(Self { scenario, setup, workload, config, watch, assumes, broken, idle, regular })
     }
 
-    /// The same plan, judged by what the chosen variant assumes, whose timeouts allow for delays up
-    /// to `longest_delay`.
+    /// The plan with the assumptions of the chosen variant, whose timeouts allow delays up to
+    /// `longest_delay`.
     pub(crate) fn judged_by(self, variant: &DataSheet, longest_delay: Option<f64>) -> Self {
         let broken = broken_assumptions(variant, &self.config, &self.setup, longest_delay);
         Self { assumes: variant.assumes, broken, ..self }
     }
 
-    /// What is known for cost formulas, given who was served how often.
+    /// The facts for cost formulas; `served` counts the grants of each process.
     pub fn facts<'a>(&'a self, served: &'a [(ProcessId, u64)]) -> Facts<'a> {
         let delayed = self
             .config
@@ -99,7 +99,7 @@ impl Plan {
             .any(|f| matches!(f.what, What::Pause(_) | What::Message(_, Mishap::Delay(_))));
         let undisturbed =
             self.config.faults.is_empty() && self.config.loss + self.config.duplicate == 0.0;
-        // One who asks alone can still overtake itself.
+        // Even requests of a single client can overtake each other.
         let askers = self.workload.requests.iter().filter(|&&times| times > 0).count();
         let in_order = self.config.fifo || self.config.delay.is_constant();
         Facts {
@@ -290,7 +290,7 @@ fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static st
     Ok(chosen)
 }
 
-/// Who asks when.
+/// The times of requests.
 fn script(scenario: &Scenario, group: &Group) -> Result<Vec<(ProcessId, f64)>, Error> {
     let mut script = Vec::new();
     for word in scenario.script.iter().flat_map(|s| s.split(',')) {
@@ -370,7 +370,7 @@ fn workload(
             requests
         }
         (None, entries) => {
-            // Who is no initiator asks for nothing, whatever the problem is.
+            // A node that is no initiator makes no requests, whatever the problem is.
             let asks = |p: &ProcessId| scenario.initiators.is_none() || starters.contains(*p);
             let times = entries.unwrap_or(1);
             group.members().iter().map(|p| if asks(p) { times } else { 0 }).collect()
@@ -424,12 +424,12 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
                 "--fault {text}: {stranger} is not a member of the group; members are {members}"
             ));
         }
-        if let Some(why) = senseless(&fault, setup) {
+        if let Some(why) = impossible(&fault, setup) {
             return usage(format!("--fault {text}: {why}"));
         }
         faults.push(fault);
     }
-    if let Some(restart) = faults.iter().find(|fault| restarts_nobody(fault, &faults)) {
+    if let Some(restart) = faults.iter().find(|fault| restarts_live_node(fault, &faults)) {
         return usage(format!("--fault {restart}: no fault crashes this node before"));
     }
     let detect_after = match scenario.detect_after.as_deref() {
@@ -440,7 +440,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
             _ => return usage(format!("--detect-after {text}: expected a time in T, or `never`")),
         },
     };
-    // What watches for ever is looked at for a while, a larger group for a longer one.
+    // Endless algorithms run for a fixed time, which is longer for larger groups.
     let endless_limit = 100.0_f64.max(25.0 * setup.group.len() as f64);
     let time_limit = scenario.time_limit.unwrap_or(if endless { endless_limit } else { 1e8 });
     if !(time_limit > 0.0 && time_limit <= 1e15) {
@@ -464,8 +464,8 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
     })
 }
 
-/// Why a fault makes no sense, if it makes none.
-fn senseless(fault: &Fault, setup: &Setup) -> Option<String> {
+/// Why a fault is impossible in this group, if it is.
+fn impossible(fault: &Fault, setup: &Setup) -> Option<String> {
     match &fault.what {
         What::Cut(from, to) if from == to => Some(format!("{from} has no channel to itself")),
         What::Break(one, other) if !are_linked(*one, *other, setup) => {
@@ -481,15 +481,15 @@ fn senseless(fault: &Fault, setup: &Setup) -> Option<String> {
     }
 }
 
-/// Whether the topology has a link between them, in either direction.
+/// Whether the topology links two processes, in either direction.
 fn are_linked(one: ProcessId, other: ProcessId, setup: &Setup) -> bool {
     let [one, other] = [one, other].map(|p| setup.place(p));
     let leads = |from: usize, to: usize| setup.topology.adjacent(from).any(|p| p == to);
     one != other && (leads(one, other) || leads(other, one))
 }
 
-/// Whether this fault restarts someone whom no fault crashes, or only later ones.
-fn restarts_nobody(fault: &Fault, faults: &[Fault]) -> bool {
+/// Whether this fault restarts a node that no earlier fault crashes.
+fn restarts_live_node(fault: &Fault, faults: &[Fault]) -> bool {
     let What::Restart(p, _) = fault.what else { return false };
     !faults.iter().any(|other| {
         let before = match (other.when, fault.when) {
@@ -502,12 +502,11 @@ fn restarts_nobody(fault: &Fault, faults: &[Fault]) -> bool {
     })
 }
 
-/// So many steps let every algorithm of the catalog end that ends at all; a run that goes on is cut off
-/// there, and says so.
+/// The default step limit. Every terminating algorithm of the catalog ends before it.
 fn enough(workload: &Workload, n: usize) -> u64 {
     let n = n as u64;
-    let wishes: u64 = workload.requests.iter().map(|&r| u64::from(r)).sum();
-    (10_000_000 + 1000 * n + 4 * n * n).min(1_000_000_000).saturating_add(wishes * (100 + 20 * n))
+    let requests: u64 = workload.requests.iter().map(|&r| u64::from(r)).sum();
+    (10_000_000 + 1000 * n + 4 * n * n).min(1_000_000_000).saturating_add(requests * (100 + 20 * n))
 }
 
 fn delay(scenario: &Scenario, setup: &Setup) -> Result<Delay, Error> {
@@ -527,7 +526,7 @@ fn delay(scenario: &Scenario, setup: &Setup) -> Result<Delay, Error> {
     }
 }
 
-/// Which assumptions the world breaks, and how.
+/// The assumptions that the world breaks, each with its cause.
 fn broken_assumptions(
     sheet: &DataSheet,
     config: &Config,
@@ -597,7 +596,7 @@ fn broken_assumptions(
     broken
 }
 
-/// That a delay is longer than timeouts allow for, where it may be.
+/// The cause if delays may exceed the timeouts.
 fn late(config: &Config, most: Option<f64>) -> Option<String> {
     let (longest, most) = (config.delay.longest()?, most?);
     (longest > most)

@@ -68,7 +68,7 @@ struct Shared {
     token: String,
     address: SocketAddr,
     /// So many runs and checks go on at a time.
-    seats: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     store: Store,
     #[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "only agents are asked"))]
     agents: Vec<PathBuf>,
@@ -105,7 +105,7 @@ impl Workbench {
             catalog_text: catalog::text(self.catalog),
             token: self.token,
             address: self.address,
-            seats: Arc::new(Semaphore::new(limits::AT_A_TIME)),
+            slots: Arc::new(Semaphore::new(limits::AT_A_TIME)),
             store: Store::default(),
             agents: self.agents,
         });

@@ -20,7 +20,7 @@ fn refused(line: &str, code: i32, words: &[&str]) {
 fn groups_that_are_none() {
     refused("run central -n 0", 64, &["at least one node"]);
     refused("run chang-roberts --ids 3,1,3", 64, &["unique", "3 is given twice"]);
-    refused("run chang-roberts --ids 3,x", 64, &["`x` is no id"]);
+    refused("run chang-roberts --ids 3,x", 64, &["`x` is not an id"]);
     refused("run chang-roberts -n 4 --ids 3,1", 64, &["names 2 nodes", "--nodes is 4"]);
     refused("run chang-roberts --ids 3,99999999", 64, &["too large"]);
     refused("run central -n -3", 64, &["-3"]);
@@ -58,7 +58,7 @@ fn names_that_nobody_has_are_answered_with_the_nearest() {
     refused("run heartbeat --set period=often", 64, &["<number>"]);
     refused("check central --property exclusoin", 64, &["did you mean `exclusion`"]);
     refused("dance", 64, &["dance"]);
-    refused("run", 64, &["which algorithm"]);
+    refused("run", 64, &["no algorithm given"]);
 }
 
 #[test]
@@ -66,12 +66,12 @@ fn worlds_that_cannot_be() {
     refused("run central --loss 1.5", 64, &["between 0 and 1"]);
     refused("run central --delay warp", 64, &["`warp` is no delay", "uniform"]);
     refused("run central --fault melt:1@2", 64, &["melt", "crash:NODE@TIME"]);
-    refused("run central -n 3 --fault crash:7@2", 64, &["p7 is no member", "0, 1, 2"]);
+    refused("run central -n 3 --fault crash:7@2", 64, &["p7 is not a member", "0, 1, 2"]);
     refused("run central --hold forever", 64, &["--hold"]);
-    refused("run central -n 3 --requests 1,2", 64, &["2 numbers for 3 nodes"]);
-    refused("run chang-roberts -n 3 --initiators 5", 64, &["p5 is no member"]);
-    refused("run central --entries 2 --requests 1,1,1,1,1", 64, &["exclude each other"]);
-    refused("check central -n 65", 64, &["up to 64"]);
+    refused("run central -n 3 --requests 1,2", 64, &["2 numbers, but the group has 3 nodes"]);
+    refused("run chang-roberts -n 3 --initiators 5", 64, &["p5 is not a member"]);
+    refused("run central --entries 2 --requests 1,1,1,1,1", 64, &["cannot be combined"]);
+    refused("check central -n 65", 64, &["at most 64 nodes"]);
 }
 
 #[test]
@@ -330,9 +330,13 @@ fn a_scenario_file_may_say_numbers_and_lists_where_the_command_line_has_words() 
 }
 
 #[test]
-fn a_unit_of_time_says_nothing_where_time_is_simulated() {
+fn unit_has_no_effect_in_the_simulator() {
     let said = konklave_line("run central --unit 10");
-    assert!(said.code == 0 && said.err.contains("--unit says nothing"), "{}", said.err);
+    assert!(
+        said.code == 0 && said.err.contains("`--unit` has no effect with `--world sim`"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -421,7 +425,7 @@ fn loss_on_an_algorithm_that_assumes_none_runs_and_says_so() {
     let said = konklave_line("run suzuki-kasami -n 3 --fault lose:/Token --format json");
     assert_eq!(said.code, 1);
     assert!(
-        said.err.contains("assumes reliable channels") && said.err.contains("block"),
+        said.err.contains("assumes that no message is lost") && said.err.contains("block"),
         "{}",
         said.err
     );
