@@ -82,7 +82,7 @@ fn readable(path: &Path) -> Result<(), Error> {
 fn read_run(path: &Path) -> Result<Run, Error> {
     let Salvaged { run, cut } = salvage(path)?;
     if let Some(problem) = cut {
-        tell!("konklave: {problem}; what is there is used");
+        tell!("konklave: {problem}; only the readable part is used");
     }
     Ok(run)
 }
@@ -92,7 +92,7 @@ fn plan_of<'a>(catalog: &'a Catalog, run: &Run, path: &Path) -> Result<(&'a Entr
     #[cfg(feature = "agent")]
     if run.header.algorithm == konklave_agent::recorder::ALGORITHM {
         return Err(Error::Data(format!(
-            "{}: a recording of real agents is no run that could be run again; `replay` judges it, \
+            "{}: a recording of agents cannot be repeated; `replay` judges it, \
              `draw` and `export` show it",
             path.display()
         )));

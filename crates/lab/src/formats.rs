@@ -6,7 +6,7 @@ use konklave_tables::Table;
 #[cfg(not(all(feature = "parquet", feature = "png")))]
 fn lacking(format: &str, feature: &str) -> Error {
     Error::Usage(format!(
-        "this program was built without {format}: build it with `--features {feature}`"
+        "this program was built without {format}; build it with `--features {feature}`"
     ))
 }
 

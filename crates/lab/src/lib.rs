@@ -76,7 +76,7 @@ pub fn main(catalog: Catalog) -> ExitCode {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(failure)) => failure.report(),
         Err(_) => {
-            tell!("konklave: this is a bug of ours, sorry: please report it with the lines above");
+            tell!("konklave: this is a bug of konklave. Please report it with the lines above");
             ExitCode::from(70)
         }
     }

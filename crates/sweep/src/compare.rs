@@ -316,7 +316,7 @@ mod tests {
                 assert!(line.measured[throughput].unwrap().mean >= least - 1e-9, "{line:?}");
             } else {
                 let why = line.without[throughput].as_deref();
-                assert_eq!(why, Some("only if someone waits at every exit"));
+                assert_eq!(why, Some("only if a node waits at every exit"));
             }
         }
         // A formula with a condition says which.

@@ -72,5 +72,5 @@ async fn off_thread<T: Send + 'static>(
         drop(slot);
         done
     });
-    done.await.map_err(|_| Refusal::bug("this is a bug of ours, sorry: the run panicked"))?
+    done.await.map_err(|_| Refusal::bug("this is a bug of konklave: the run panicked"))?
 }

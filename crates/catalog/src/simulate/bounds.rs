@@ -57,7 +57,7 @@ pub(super) fn bounds(
                 None => (Some(bound), None),
             },
             (Some(bound), Some(_)) => (Some(bound), None),
-            (Some(bound), None) => (Some(bound), Some("there was nothing to measure".to_owned())),
+            (Some(bound), None) => (Some(bound), Some("no figure was measured".to_owned())),
             (None, _) if cut_off => (None, Some("the run was cut off".to_owned())),
             (None, _) if !once => (None, Some("it holds for one election".to_owned())),
             (None, _) if !undoubled => (None, Some("messages arrived twice".to_owned())),

@@ -207,9 +207,9 @@ fn demo_plays_five_acts_and_leaves_no_file_behind() {
     for act in [
         "Elect a leader",
         "Take a lock",
-        "Do not believe the slide",
+        "Check a rule from a lecture slide",
         "Crash the holder",
-        "The real thing",
+        "Crash the holder in a real group",
     ] {
         assert!(out.contains(act), "{act}");
     }

@@ -31,7 +31,7 @@ fn a_picture_is_what_its_name_says() {
     assert_eq!(konklave(&["run", "central", "--svg", &svg]).code, 0);
     assert!(fs::read(&svg).unwrap().starts_with(b"<svg"));
     for line in ["run central --svg", "race central lamport --svg", "compare mutex central --svg"] {
-        refused(&format!("{line} {pdf}"), 64, "pictures are .svg or .png");
+        refused(&format!("{line} {pdf}"), 64, "pictures end in .svg or .png");
     }
     assert!(!fs::exists(&pdf).unwrap());
 }

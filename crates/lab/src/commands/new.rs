@@ -172,7 +172,7 @@ fn name(catalog: &Catalog, given: &str, problem: &str) -> Result<String, Error> 
         return refuse(format!("it contains {c:?}; {rule}"), "my-lock");
     }
     if !given.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return refuse("a name begins with a letter".into(), "my-lock");
+        return refuse("a name must begin with a letter".into(), "my-lock");
     }
     if given.len() > 64 {
         return refuse("it is longer than 64 characters".into(), "my-lock");

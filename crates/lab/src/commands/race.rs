@@ -43,7 +43,8 @@ pub(crate) fn race(catalog: &Catalog, args: RaceArgs) -> Done {
     }
     let entries: usize = runs.iter().map(|run| run.entries.len()).sum();
     if entries > MOST_ENTRIES {
-        let message = format!("{entries} events are too many for a picture: take fewer entries");
+        let message =
+            format!("{entries} events are too many for a picture; reduce --entries or --nodes");
         return Err(Error::Usage(message).into());
     }
     let runs: Vec<&Run> = runs.iter().collect();

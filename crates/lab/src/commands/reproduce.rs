@@ -21,7 +21,7 @@ use self::statements::{chapters, statements};
 use crate::Done;
 use crate::args::ReproduceArgs;
 use crate::output::{
-    Colour, TableFormat, paint, print_csv, print_jsonl, print_pretty_json, stdout,
+    Colour, TableFormat, heading, paint, print_csv, print_jsonl, print_pretty_json, stdout,
 };
 
 /// A statement of the sources, and the measurement that confirms or refutes it.
@@ -81,13 +81,17 @@ struct Row {
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     let word = args.what.as_deref().unwrap_or_default().to_lowercase();
-    let fits =
-        |statement: &&Statement| statement.name.contains(&word) || statement.chapter.to_lowercase().contains(&word);
+    let fits = |statement: &&Statement| {
+        statement.name.contains(&word) || statement.chapter.to_lowercase().contains(&word)
+    };
     let chosen: Vec<&'static Statement> = statements().into_iter().filter(fits).collect();
     if chosen.is_empty() {
         let known = chapters().join(", ");
         let what = args.what.as_deref().unwrap_or_default();
-        return Err(Error::Usage(format!("no statement matches `{what}`; the chapters are {known}")).into());
+        return Err(Error::Usage(format!(
+            "no statement matches `{what}`; the chapters are {known}"
+        ))
+        .into());
     }
     if let Some(folder) = &args.output {
         let fail = |why| Error::Unwritable { file: folder.display().to_string(), why };
@@ -193,7 +197,8 @@ fn print(rows: &[Row]) -> io::Result<()> {
     for row in rows {
         if row.chapter != chapter {
             chapter = row.chapter;
-            writeln!(out, "{}{chapter}", if row.name == rows[0].name { "" } else { "\n" })?;
+            let gap = if row.name == rows[0].name { "" } else { "\n" };
+            writeln!(out, "{gap}{}", heading(chapter))?;
         }
         let verdict = match row.verdict {
             Verdict::Holds => paint("holds", Colour::Green),

@@ -36,10 +36,10 @@ pub(crate) fn sweep(catalog: &'static Catalog, args: SweepArgs) -> Done {
         None => StudyError::Usage(error.to_string()),
     })?;
     for why in &left_out {
-        tell!("konklave: left out: {why}");
+        tell!("konklave: combination left out: {why}");
     }
     if cases.is_empty() {
-        return Err(Error::Usage("of this study nothing can be run".into()).into());
+        return Err(Error::Usage("no combination of this study can run".into()).into());
     }
     warn(&cases);
     let shard = shard(&args)?;
@@ -76,8 +76,8 @@ pub(crate) fn sweep(catalog: &'static Catalog, args: SweepArgs) -> Done {
     report(&args, &rows)?;
     if interrupted {
         let fate = match &args.output {
-            Some(_) => "are kept; `--resume` goes on",
-            None => "were made; with --output they would be kept",
+            Some(_) => "are kept; continue with `--resume`",
+            None => "were made and are lost; `--output FILE` keeps them",
         };
         tell!("konklave: interrupted, {} runs {fate}", rows.len());
         return Ok(130);
@@ -118,7 +118,7 @@ fn known_measure(args: &SweepArgs, cases: &[Case]) -> Result<(), Failure> {
     if problem.is_some_and(|p| p.get(measure).is_some()) {
         return Ok(());
     }
-    let why = format!("--measure {}: there are {}", args.measure, known.join(", "));
+    let why = format!("--measure {}: known measures are {}", args.measure, known.join(", "));
     Err(Error::Usage(why).into())
 }
 
@@ -130,7 +130,7 @@ fn table_target(args: &SweepArgs) -> Result<Option<(Target, bool)>, Error> {
         Some("csv") => false,
         _ => {
             let file = path.display();
-            let why = format!("--table {file}: its name ends in .csv or .parquet");
+            let why = format!("--table {file}: the name must end in .csv or .parquet");
             return Err(Error::Usage(why));
         }
     };
@@ -178,24 +178,23 @@ fn study(args: &SweepArgs) -> Result<Study, Failure> {
         study.seeds = seeds;
     }
     for word in &args.vary {
-        let wrong = || Error::Usage(format!("--vary {word}: it is KEY=VALUE,VALUE,…"));
+        let wrong = || Error::Usage(format!("--vary {word}: expected KEY=VALUE,VALUE,…"));
         let (key, values) = word.split_once('=').ok_or_else(wrong)?;
         let value = |v: &str| serde_json::from_str(v).unwrap_or_else(|_| Value::from(v));
         if matches!(key, "nodes" | "seed" | "algorithm") {
             let instead = if key == "algorithm" { "algorithms" } else { key };
             let instead = if key == "seed" { "seeds" } else { instead };
-            let why = format!("--vary {word}: every study varies that; say --{instead}");
+            let why = format!("--vary {word}: use --{instead} instead");
             return Err(Error::Usage(why).into());
         }
         study.vary.insert(key.to_owned(), values.split(',').map(value).collect());
     }
     let mut base = serde_json::to_value(&study.base).unwrap_or_default();
     for word in &args.set {
-        let wrong = || Error::Usage(format!("--with {word}: it is KEY=VALUE"));
+        let wrong = || Error::Usage(format!("--with {word}: expected KEY=VALUE"));
         let (key, value) = word.split_once('=').ok_or_else(wrong)?;
         if matches!(key, "nodes" | "seed" | "algorithm") {
-            let why =
-                format!("--with {word}: every study varies that (--nodes, --seeds, --algorithms)");
+            let why = format!("--with {word}: use --nodes, --seeds or --algorithms instead");
             return Err(Error::Usage(why).into());
         }
         let words = [
@@ -258,7 +257,11 @@ fn shard(args: &SweepArgs) -> Result<Shard, Failure> {
     }
     let given = Shard::from_environment(|name| std::env::var(name).ok());
     if let Some(shard) = given {
-        tell!("konklave: shard {}/{}, as the batch system says", shard.index + 1, shard.of);
+        tell!(
+            "konklave: shard {}/{}, from the variables of the batch system",
+            shard.index + 1,
+            shard.of
+        );
     }
     Ok(given.unwrap_or(Shard::ALL))
 }
@@ -274,7 +277,7 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
     let unwritable = |why| Error::Unwritable { file: file.clone(), why };
     let is_new = !path.exists();
     if !is_new && !path.is_file() {
-        let why = "results go to a file, and can be resumed there; it is none";
+        let why = "results need a regular file, so that they can be resumed";
         return Err(unwritable(io::Error::new(io::ErrorKind::InvalidInput, why)).into());
     }
     let mut line = Vec::new();
@@ -287,16 +290,16 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
         let there = Results::read(BufReader::new(source), &file)?;
         if there.heading != *heading {
             return Err(Error::Data(format!(
-                "{file}:1: these are results of another study or shard; use another --output"
+                "{file}:1: holds results of another study or shard; name another --output"
             ))
             .into());
         }
         if there.cut {
-            tell!("konklave: {file}: the last line was cut off; that run is done again");
+            tell!("konklave: {file}: the last line is cut off; its run is repeated");
         }
         let mut seen = BTreeSet::new();
         if let Some(row) = there.rows.iter().find(|row| !seen.insert(row.case)) {
-            return Err(Error::Data(format!("{file}: case {} is there twice", row.case)).into());
+            return Err(Error::Data(format!("{file}: case {} occurs twice", row.case)).into());
         }
         // Written anew without the cut line, then appended to.
         let mut whole = Vec::new();
@@ -310,7 +313,7 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
     }
     if path.exists() && !args.overwrite && !args.resume {
         return Err(Error::Usage(format!(
-            "{file} is there already: --resume goes on with it, --overwrite begins anew"
+            "{file} exists already; --resume adds missing runs, --overwrite replaces it"
         ))
         .into());
     }
@@ -435,7 +438,7 @@ fn none_fits(nearest: &Fit) -> String {
 }
 
 fn too_few(sizes: usize) -> String {
-    format!("that takes {SIZES} different n, and it was measured at {sizes}")
+    format!("a law needs {SIZES} different n, but only {sizes} were measured")
 }
 
 /// The formula that bounds a measure; that for the longest time bounds every time of the kind, and that
@@ -503,8 +506,8 @@ fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()
                 number(fit.b.abs()),
                 fit.r2
             )?,
-            (None, Some(why)) => write!(out, "grows like no law that fits: {why}")?,
-            (None, None) => write!(out, "grows like no law that fits")?,
+            (None, Some(why)) => write!(out, "fits no law: {why}")?,
+            (None, None) => write!(out, "fits no law")?,
         }
         let formula = g.formula.as_ref().map_or(String::new(), |f| format!("; the formula: {f}"));
         writeln!(out, "{formula}")?;
@@ -573,7 +576,7 @@ fn put_together(args: &MergeArgs) -> Done {
         let source = open_input(path)?;
         let results = Results::read(BufReader::new(source), &file)?;
         if results.cut {
-            let why = "the last line is cut off: resume that shard first";
+            let why = "the last line is cut off; resume that shard first";
             return Err(Error::Data(format!("{file}: {why}")).into());
         }
         parts.push((file, results));
@@ -583,12 +586,13 @@ fn put_together(args: &MergeArgs) -> Done {
             || path.canonicalize().is_ok_and(|p| args.output.canonicalize().is_ok_and(|o| o == p))
     };
     if let Some(path) = args.files.iter().find(|path| same(path)) {
-        let why = format!("--output {} is one of the shards: it would be gone", path.display());
+        let why =
+            format!("--output {} is one of the shards and would be overwritten", path.display());
         return Err(Error::Usage(why).into());
     }
     if args.output.is_file() && !args.overwrite {
         let file = args.output.display();
-        let why = format!("{file} is there already: --overwrite puts the results in its place");
+        let why = format!("{file} exists already; --overwrite replaces it");
         return Err(Error::Usage(why).into());
     }
     let target = Target::open(&args.output)?;
@@ -596,7 +600,7 @@ fn put_together(args: &MergeArgs) -> Done {
     merge(parts)?.write(&mut whole)?;
     target.finish(&whole)?;
     if args.output != Path::new("-") {
-        tell!("konklave: {} files put together in {}", args.files.len(), args.output.display());
+        tell!("konklave: merged {} files into {}", args.files.len(), args.output.display());
     }
     Ok(0)
 }

@@ -23,7 +23,7 @@ const LOCK: &str = "reports";
 
 /// Plays the act.
 pub(super) fn kill_holder(out: &mut impl Write) -> Result<(), Failure> {
-    writeln!(out, "{}", heading("5. The real thing"))?;
+    writeln!(out, "{}", heading("5. Crash the holder in a real group"))?;
     writeln!(
         out,
         "Three operating system processes, connected by TCP, share a lock (library `konklave`).\n\

@@ -17,7 +17,8 @@ use super::Statement;
 pub(super) fn statements() -> Vec<&'static Statement> {
     let chapters = chapters();
     let mut statements: Vec<&Statement> = parts().collect();
-    statements.sort_by_key(|statement| chapters.iter().position(|chapter| *chapter == statement.chapter));
+    statements
+        .sort_by_key(|statement| chapters.iter().position(|chapter| *chapter == statement.chapter));
     statements
 }
 
