@@ -75,7 +75,7 @@ impl Entry {
 }
 
 impl Checked {
-    /// This and what the next arrangement added: figures of both, the verdict that says more.
+    /// Merges the report of the next arrangement: adds the figures, keeps the more severe verdict.
     fn followed_by(self, next: Self) -> Self {
         let (a, b) = (&self.report, &next.report);
         let seconds = a.seconds + b.seconds;

@@ -18,14 +18,14 @@ use crate::kit::{emit, explain};
 use crate::report::{CheckReport, SymmetryReport};
 use crate::{Entry, Error, Plan, command, header};
 
-/// What a check may do besides what the plan says.
+/// Options of a check besides its plan.
 #[derive(Clone, Debug, Default)]
 pub struct CheckPlan {
     /// Budgets and limits; properties by the names of the command line.
     pub options: Options,
     /// Whether a run with the most or the fewest messages is wanted, if all is well.
     pub extreme: Option<Extreme>,
-    /// What repeats this check, beyond the scenario.
+    /// Words of the command line that repeat this check, besides the scenario.
     pub arguments: String,
     /// Where to write down how far the search has come, and where to go on from; what is explored is
     /// filled in here.
@@ -33,7 +33,7 @@ pub struct CheckPlan {
 }
 
 impl CheckPlan {
-    /// Refuses what cannot be explored; all of it is known before the work.
+    /// Refuses options that cannot be explored, before the search starts.
     pub fn refuse(&self, problem: &ProblemSheet, plan: &Plan) -> Result<(), Error> {
         let n = plan.setup.group.len();
         if n > 64 {
@@ -68,7 +68,7 @@ pub enum Extreme {
     Most,
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// In figures.
@@ -79,7 +79,7 @@ pub struct Checked {
     pub test: Option<String>,
 }
 
-/// Explores `plan`; `watch` is told how far it has come, and says whether to go on.
+/// Explores `plan`; `watch` gets the progress and returns whether to continue.
 pub(crate) fn check(
     entry: &Entry,
     plan: &Plan,
@@ -238,14 +238,14 @@ fn extreme(
     }
 }
 
-/// What is judged, by the judges and by the search.
+/// The properties that monitors and the search judge.
 struct Watched {
     watch: Watch,
     properties: Vec<String>,
     most_messages: Option<u32>,
 }
 
-/// What the names of the command line mean for the judges and for the search.
+/// Translates property names of the command line for monitors and for the search.
 fn watched(problem: &ProblemSheet, names: &[String]) -> Result<Watched, Error> {
     let mut watch = Watch::default();
     let (mut properties, mut most_messages) = (Vec::new(), None);
@@ -273,7 +273,7 @@ fn watched(problem: &ProblemSheet, names: &[String]) -> Result<Watched, Error> {
         }
         match word {
             "accuracy" if argument.is_some() => watch.slips = Some(most()?),
-            // What an algorithm does not claim is judged only if it is asked for.
+            // A property that the algorithm does not guarantee is judged only if named.
             "order" | "fifo" | "causal" | "total" | "uniform" | "accuracy" | "agreement" => {
                 watch.order = Order::Judge;
             }
@@ -310,7 +310,7 @@ fn budgets(plan: &Plan, options: &Options) -> BTreeMap<&'static str, serde_json:
     ])
 }
 
-/// The witness as a run; its clock counts steps. `memory` is what survives a crash.
+/// The witness as a run whose clock counts steps. `memory`: the state that survives a crash.
 pub(crate) fn record(
     entry: &Entry,
     plan: &Plan,

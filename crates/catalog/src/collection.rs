@@ -51,7 +51,7 @@ impl Catalog {
         &self.entries
     }
 
-    /// The algorithms that solve `problem`; none if nobody knows such a problem.
+    /// The algorithms that solve `problem`; none if the problem is unknown.
     pub fn of_problem(&self, problem: &str) -> Vec<&Entry> {
         self.entries.iter().filter(|entry| entry.problem.name == problem).collect()
     }

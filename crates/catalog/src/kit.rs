@@ -1,4 +1,4 @@
-//! What is made of a run that breaks something: a test to paste, one line that explains it, and the
+//! Derived from a violating run: a test, an explanation in one line, and the
 //! fewest steps that still break it.
 
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ pub struct Shrunk {
     pub steps: (usize, usize),
     /// How many requests all clients made, and make now.
     pub requests: (u32, u32),
-    /// What explains it in one line.
+    /// The explanation in one line.
     pub explanation: String,
     /// The run that is left.
     pub run: Run,
@@ -162,13 +162,13 @@ fn cues_of(process: &AnyProcess, run: &Run) -> Result<Vec<Cue>, Error> {
                 IncidentKind::AppMessage { from, to, id } => {
                     prompter.happened(Happened::Tell(ProcessId(*from), ProcessId(*to)), *id);
                 }
-                // Who learns of a broken link does so by news that are on their way since.
+                // A process learns of a broken link by a report that was sent when the link broke.
                 IncidentKind::Cut(what) => {
                     if let Some((one, other)) = link_of(what) {
                         prompter.happened(Happened::Break(one, other), 0);
                     }
                 }
-                // What these do to messages and steps is in the run anyway.
+                // The effects of these faults on messages and steps are entries of the run.
                 IncidentKind::Pause(_)
                 | IncidentKind::Resume(_)
                 | IncidentKind::Heal(_)
@@ -260,7 +260,7 @@ pub(crate) fn shrink(entry: &Entry, plan: &Plan, run: &Run) -> Result<Shrunk, Er
     })
 }
 
-/// Whether who came up again had forgotten all.
+/// Whether the restarted process had lost its state.
 fn forgets(run: &Run) -> bool {
     let forgot =
         |kind: &IncidentKind| matches!(kind, IncidentKind::Restart { memory: Memory::Nothing, .. });

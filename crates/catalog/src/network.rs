@@ -105,7 +105,7 @@ pub(crate) fn run(
     Ok(Outcome { report, run })
 }
 
-/// What only a simulator can do is refused, not ignored.
+/// Refuses options that only the simulator supports.
 fn only_what_is_real(plan: &Plan, world: &str) -> Result<(), Error> {
     let scenario = &plan.scenario;
     let unreal = [

@@ -1,4 +1,4 @@
-//! What a crash or a lost message does to a lock: the evaluation slides, computed.
+//! The effect of a crash or a lost message on a lock: the evaluation slides, computed.
 //!
 //! A fault-free run shows at which moments who plays which part. Then the same run is made again
 //! with one fault: someone in that part crashes, or one message of a kind is lost. Who waits for
@@ -18,18 +18,18 @@ use serde::Serialize;
 use crate::report::RunReport;
 use crate::{Entry, Error, Scenario};
 
-/// What one kind of fault does to an algorithm.
+/// The effect of one kind of fault on an algorithm.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Full name of the algorithm.
     pub algorithm: String,
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
     /// How often it was tried: at different moments, of different runs.
     pub tried: usize,
     /// How often everyone else was served nevertheless.
     pub harmless: usize,
-    /// Who is served in the worst of these runs.
+    /// The clients that are served in the worst of these runs.
     pub served: Served,
     /// How many wait for ever in the worst of these runs.
     pub waiting: usize,
@@ -37,11 +37,11 @@ pub struct Row {
     pub survivors: usize,
     /// Whether no two were ever inside together, and whatever else must never happen did not.
     pub safe: bool,
-    /// What repeats the worst of these runs; none if all were served.
+    /// The command that repeats the worst of these runs; none if all clients were served.
     pub example: Option<String>,
 }
 
-/// What goes wrong.
+/// A kind of fault.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
@@ -60,7 +60,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Who is still served.
+/// The clients that are still served.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Served {
@@ -70,7 +70,7 @@ pub enum Served {
     AllButOne,
     /// Some.
     Some,
-    /// Nobody.
+    /// None.
     Nobody,
 }
 
@@ -102,7 +102,7 @@ const SEEDS: u64 = 4;
 const TRIES: usize = 12;
 /// How often each node asks.
 const ENTRIES: u32 = 6;
-/// What must not happen, whatever is lost and whoever crashes.
+/// The properties that must hold under every fault.
 const SAFETY: [&str; 2] = ["mutual exclusion", "growing fences"];
 
 /// What crashes and losses do to the lock `entry` in a group of `n`, one fault at a time; in the

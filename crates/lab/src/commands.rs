@@ -72,13 +72,12 @@ pub(crate) fn dispatch(catalog: &'static Catalog, cli: Cli) -> Done {
     }
 }
 
-/// Whether there is something to read: known before anything is opened for writing.
+/// Checks that a file can be read, before any file is opened for writing.
 fn readable(path: &Path) -> Result<(), Error> {
     open_input(path).map(drop)
 }
 
-/// Reads a recorded run, in either form. One that was cut off is read as far as it goes, and that
-/// is said.
+/// Reads a recorded run in either form. Of a run that was cut off it reads the first part, with a warning.
 fn read_run(path: &Path) -> Result<Run, Error> {
     let Salvaged { run, cut } = salvage(path)?;
     if let Some(problem) = cut {

@@ -1,4 +1,4 @@
-//! Formats that a build may lack, since what writes them takes long to build.
+//! Formats that a build may lack, because their libraries take long to build.
 
 use konklave_catalog::Error;
 use konklave_tables::Table;

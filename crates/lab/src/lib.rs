@@ -14,7 +14,7 @@
 //! [`Algorithm`](konklave_algorithms::Algorithm); `list`, `run`, `check`, `compare`, `sweep`, `draw`, `export` and
 //! `ui` then know it beside the built-in ones. `konklave new NAME` writes a crate to begin with.
 
-/// Says something on stderr; who has closed that does not want to know.
+/// Prints a line to stderr. A closed stderr is ignored.
 macro_rules! tell {
     ($($words:tt)*) => {{
         let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($words)*)));
@@ -82,7 +82,7 @@ pub fn main(catalog: Catalog) -> ExitCode {
     }
 }
 
-/// Who sets a variable to nothing means to leave it open.
+/// Ignores environment variables that are set to the empty string.
 fn without_blanks(command: clap::Command) -> clap::Command {
     let blank = |name: &OsStr| std::env::var_os(name).is_some_and(|v| v.is_empty());
     command
@@ -93,5 +93,5 @@ fn without_blanks(command: clap::Command) -> clap::Command {
         .mut_subcommands(without_blanks)
 }
 
-/// What a command returns: an exit code, or why it failed.
+/// The result of a command: an exit code or a failure.
 type Done = Result<u8, Failure>;

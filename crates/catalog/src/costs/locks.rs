@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::report::{RunReport, Verdict};
 use crate::{Entry, Error, Scenario};
 
-/// What a lock costs in a group of one size, every message taking T. Times are in T.
+/// The costs of a lock in a group of one size; every message takes T, and times are in T.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockCosts {
     /// Full name of the algorithm.
     pub algorithm: String,
     /// How many nodes.
     pub nodes: usize,
-    /// Messages of the first entry, whoever wants in alone.
+    /// Messages of the first entry, for each node that requests it alone.
     pub lone: Range,
     /// Messages of an entry when the same enters again.
     pub again: Range,
@@ -161,7 +161,7 @@ impl Entry {
     }
 }
 
-/// What one run took.
+/// The costs of one run.
 struct Measured {
     messages: f64,
     entries: f64,

@@ -2,17 +2,17 @@
 
 use super::{Bounds, CONDITIONS, Cell, GuaranteeRow, title};
 
-/// What the signs in the cells mean, one line each.
+/// The meaning of the signs in the cells.
 pub const LEGEND: &[(&str, &str)] = &[
-    ("yes", "every run was seen, and none breaks it"),
-    ("no (k)", "a run of k steps breaks it"),
+    ("yes", "every run was explored, and none violates it"),
+    ("no (k)", "a run of k steps violates it"),
     (
         "≤k in r",
         "not decided for clients that ask for ever; with r requests each, every run was seen, none leaves \
          anyone waiting for ever, and nobody is overtaken more than k times",
     ),
-    ("? (d)", "not decided: no run of fewer than d steps breaks it"),
-    ("–", "cannot come about: nobody ever plays that part"),
+    ("? (d)", "undecided: no run of fewer than d steps violates it"),
+    ("–", "not applicable: no process ever has this role"),
     ("n=2", "found in a smaller group than the rest"),
 ];
 
@@ -48,7 +48,7 @@ pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
     page
 }
 
-/// The rows of one algorithm, and what shows each *no*.
+/// The rows of one algorithm, and the command for each *no*.
 fn section(rows: &[GuaranteeRow], bounds: Bounds, page: &mut String) {
     let (algorithm, nodes) = (&rows[0].algorithm, rows[0].nodes);
     let size = if nodes == bounds.nodes { String::new() } else { format!(", {nodes} nodes") };
@@ -66,7 +66,7 @@ fn section(rows: &[GuaranteeRow], bounds: Bounds, page: &mut String) {
         }
     }
     if !commands.is_empty() {
-        *page += "\n<details><summary>what breaks it</summary>\n\n```sh\n";
+        *page += "\n<details><summary>violating runs</summary>\n\n```sh\n";
         *page += &commands.join("\n");
         *page += "\n```\n\n</details>\n";
     }

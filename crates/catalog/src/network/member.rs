@@ -26,18 +26,18 @@ pub struct MemberPlan<'a> {
     pub multicast: Option<SocketAddrV4>,
     /// Given where this member listens, says where all do.
     pub meet: &'a mut dyn FnMut(SocketAddr) -> Result<BTreeMap<ProcessId, SocketAddr>, Error>,
-    /// Hears what the application is told.
+    /// Receives the indications of the algorithm.
     pub tell: &'a mut dyn FnMut(Told),
 }
 
-/// What the application of a member was told.
+/// An indication to the application of a member.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Told {
     /// Whose.
     pub node: u32,
     /// When, in ms since its start.
     pub at: f64,
-    /// What.
+    /// The indication.
     pub told: Value,
 }
 

@@ -1,4 +1,4 @@
-//! The bound meter: what was measured, against the formulas of the data sheet.
+//! Compares measured costs with the formulas of the data sheet.
 
 use konklave_algorithms::{Bound, Cost, Metric};
 use konklave_process::AnyMeter;
@@ -7,7 +7,7 @@ use super::{RunFacts, unending};
 use crate::report::{BoundReport, ViolationReport};
 use crate::{Entry, Plan};
 
-/// Every cost of the sheet beside what was measured.
+/// Every cost of the data sheet beside its measured value.
 pub(super) fn bounds(
     entry: &Entry,
     plan: &Plan,
@@ -18,7 +18,7 @@ pub(super) fn bounds(
     let mut facts = plan.facts(&served);
     facts.elapsed = run.now as f64 / run.unit;
     if is_real(run) {
-        // Real messages take what they take: T is only a word there.
+        // In real worlds the delay of messages is unknown, so T has no exact length.
         facts.delay_max = None;
     }
     let sent = run.messages.sent as f64;

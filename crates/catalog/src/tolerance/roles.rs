@@ -1,4 +1,4 @@
-//! Who plays which part in a run, and when.
+//! The roles of processes during a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,13 +10,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// It wants nothing, and nobody who waits needs it.
+    /// Its client is idle, and no waiting client depends on it.
     Idle,
     /// Every message of the run goes from it or to it.
     Coordinator,
-    /// It wants nothing itself, but will answer on behalf of one who waits.
+    /// Its client is idle, but it will reply to a waiting process.
     Arbiter,
-    /// It wants nothing itself, but will pass on what one who waits asks for or gets.
+    /// Its client is idle, but it will forward a message of or to a waiting process.
     OnPath,
     /// It wants nothing, but has the token.
     Keeper,
@@ -107,7 +107,7 @@ fn coordinator(nodes: &[u32], steps: &[&Step]) -> Option<u32> {
     }
 }
 
-/// What an idle process does for one who waits.
+/// The role of an idle process for a waiting one.
 struct Help {
     /// The step since which it is idle and the other waits.
     begins: usize,
@@ -148,7 +148,7 @@ fn helps(steps: &[&Step]) -> BTreeMap<u32, Vec<Help>> {
     helps
 }
 
-/// What a step sends: to whom, of which kind.
+/// The messages that a step sends: destination and kind.
 fn sends(step: &Step) -> impl Iterator<Item = (u32, &str)> {
     step.effects.iter().filter_map(|effect| match effect {
         EffectRecord::Send { to, body, .. } => Some((*to, kind_of(body))),
@@ -168,7 +168,7 @@ fn carries_token(step: &Step) -> bool {
     sends(step).any(|(_, kind)| is_token(kind))
 }
 
-/// Who has the token after a step; nobody while it is on its way.
+/// The owner of the token after a step; none while the token is in flight.
 fn token_after(step: &Step, before: Option<u32>) -> Option<u32> {
     let arrives =
         matches!(&step.input, InputRecord::Message { body, .. } if is_token(kind_of(body)));

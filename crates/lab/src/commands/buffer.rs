@@ -19,14 +19,14 @@ struct Report {
     shortest: BTreeMap<Fault, usize>,
 }
 
-/// What came of an election over such buffers.
+/// The result of an election over such buffers.
 #[derive(Serialize)]
 struct Held {
     schema: &'static str,
     asked: Rendezvous,
     #[serde(flatten)]
     met: Met,
-    /// With which timeout nobody would have been taken for failed.
+    /// The shortest timeout with which no worker is regarded as failed.
     shortest_timeout: Option<u64>,
 }
 

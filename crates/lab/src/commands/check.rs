@@ -249,7 +249,7 @@ fn arguments(args: &CheckArgs) -> String {
     words.join(" ")
 }
 
-/// Set by the first interrupt: the search stops and says what it has.
+/// Set by the first interrupt; the search stops and reports its result so far.
 pub(super) fn interrupt() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = stop.clone();

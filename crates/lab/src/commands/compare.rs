@@ -107,7 +107,7 @@ fn short(name: &str) -> &str {
     name.split_once('/').map_or(name, |(_, name)| name)
 }
 
-/// What a table of some lines shows.
+/// A table of some lines.
 struct Shown<'a> {
     all: &'a Comparison,
     lines: Vec<&'a Line>,

@@ -14,7 +14,7 @@ use crate::output::{
     Colour, TableFormat, heading, paint, print_csv, print_jsonl, print_pretty_json, stdout,
 };
 
-/// Which sizes are measured if nobody says.
+/// The default sizes.
 const DEFAULT: [usize; 6] = [1, 2, 3, 5, 10, 20];
 
 pub(crate) fn costs(catalog: &'static Catalog, args: &CostsArgs) -> Done {
@@ -74,7 +74,7 @@ fn print(rows: &[CostRow]) -> io::Result<()> {
         for bound in &row.bounds {
             let Some(measured) = bound.measured else { continue };
             let Some((sign, limit, word)) = bound.standing() else { continue };
-            // Of a run that was cut off, no more is known than what it exceeds.
+            // A run that was cut off shows only the bounds that it exceeds.
             if row.cut_off_after.is_some() && sign != ">" {
                 continue;
             }

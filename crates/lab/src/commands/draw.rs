@@ -24,7 +24,7 @@ pub(crate) fn draw(args: &DrawArgs) -> Done {
     Ok(0)
 }
 
-/// What of `run` is shown, every wish checked.
+/// The drawing options for `run`, all values checked.
 pub(crate) fn options(args: &ShownArgs, run: &Run) -> Result<Options, Error> {
     let window = args.window.as_ref().map(|text| Filter::parse_window(text, &run.header));
     let window = window.transpose().map_err(|e| Error::Usage(format!("--window: {e}")))?;

@@ -16,7 +16,7 @@ use crate::args::{ExportArgs, Form};
 use crate::formats::{parquet, png};
 use crate::output::Target;
 
-/// Mermaid refuses longer texts, unless it is told otherwise.
+/// Mermaid's default limit of characters.
 const MERMAID_MOST: usize = 50_000;
 
 /// TeX keeps a whole page in its memory; so many lines of ours fill about four fifths of the five
@@ -69,7 +69,7 @@ pub(crate) fn export(args: &ExportArgs) -> Done {
     Ok(0)
 }
 
-/// The run. One that was cut off is no run: its figures would be wrong without anyone noticing.
+/// Reads the run. A run that was cut off is refused, because its figures would be wrong unnoticed.
 fn whole(args: &ExportArgs) -> Result<Run, Error> {
     if args.partial {
         return read_run(&args.file);

@@ -1,4 +1,4 @@
-//! `guarantees`: what every algorithm keeps under which fault.
+//! `guarantees`: the properties that each algorithm keeps under each fault.
 
 use std::fs;
 use std::io::{self, Write};

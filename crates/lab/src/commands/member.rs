@@ -56,7 +56,7 @@ fn tell(told: Told) {
     say(&serde_json::to_string(&told).unwrap_or_default());
 }
 
-/// Prints a line at once. Whoever started us may be gone: then nobody wants to hear it.
+/// Prints and flushes a line. A closed stdout means that the parent has ended, and is ignored.
 fn say(line: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

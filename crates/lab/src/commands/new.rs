@@ -20,7 +20,7 @@ const KEBAB: &str = "my-algorithm";
 const SNAKE: &str = "my_algorithm";
 const CAMEL: &str = "MyAlgorithm";
 
-/// The files of one kind of crate, and what its README says.
+/// The files of one kind of crate, and texts of its README.
 struct Template {
     problem: &'static str,
     /// The source files: path in the new crate, content.
@@ -265,7 +265,7 @@ impl Lab {
         Ok(Self::Folder(folder))
     }
 
-    /// What Cargo.toml says of konklave-lab and of konklave-testkit.
+    /// The lines of Cargo.toml for konklave-lab and konklave-testkit.
     fn sources(&self) -> [String; 2] {
         match self {
             Self::Folder(lab) => [lab.clone(), testkit(lab)]

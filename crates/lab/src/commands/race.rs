@@ -62,7 +62,7 @@ pub(crate) fn race(catalog: &Catalog, args: RaceArgs) -> Done {
         Verdict::Ok => 0,
     };
     let codes: Vec<u8> = reports.iter().map(|report| code(report.verdict)).collect();
-    // What is broken weighs more than what is undecided.
+    // A violation takes precedence over an undecided run.
     Ok([1, 2].into_iter().find(|code| codes.contains(code)).unwrap_or(0))
 }
 

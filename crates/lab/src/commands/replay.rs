@@ -15,7 +15,7 @@ use crate::Done;
 use crate::args::ReplayArgs;
 use crate::output::{Colour, Format, open_input, paint, print_csv, print_json, stdout};
 
-/// What is there is as it was, but not all is there.
+/// The readable part is right, but the recording is incomplete.
 const CUT_OFF: u8 = 65;
 
 pub(crate) fn replay(catalog: &Catalog, args: &ReplayArgs) -> Done {
@@ -101,7 +101,7 @@ fn tell_story(out: &mut impl Write, args: &ReplayArgs, run: &Run) -> std::io::Re
     Ok(())
 }
 
-/// What was compared.
+/// The extent of the comparison.
 fn how(run: &Run) -> &'static str {
     match &*run.header.world {
         _ if run.header.scenario.is_null() => {

@@ -27,7 +27,7 @@ pub(crate) fn ring(catalog: &'static Catalog, args: &RingArgs) -> Done {
     let outcome = match &options.external {
         Some(External { algorithm: name, world }) => {
             let entry = algorithm(catalog, name)?;
-            // What cannot be held is known before the first line.
+            // An impossible election is refused before the first line of output.
             plan(entry, &options.ids(), options.ids()[0], 0).map_err(failed)?;
             let mut hold = |round: &ExternalElection| hold(entry, *world, round);
             // Ids and seed that were drawn must be the same when it starts.

@@ -137,7 +137,7 @@ fn table_target(args: &SweepArgs) -> Result<Option<(Target, bool)>, Error> {
     Ok(Some((Target::open(path)?, parquet)))
 }
 
-/// What is wrong with a study that came from a file, with the line it stands on.
+/// Adds file and line to an error about a study from a file.
 fn in_file(error: StudyError, path: &Path) -> StudyError {
     let message = error.to_string();
     let quoted = || message.split('`').nth(1);
@@ -156,7 +156,7 @@ fn in_file(error: StudyError, path: &Path) -> StudyError {
     }
 }
 
-/// The study of the file, with what the command line says put over it.
+/// The study of the file; options of the command line take precedence.
 fn study(args: &SweepArgs) -> Result<Study, Failure> {
     let mut study = match &args.file {
         Some(path) => {
@@ -214,7 +214,7 @@ fn study(args: &SweepArgs) -> Result<Study, Failure> {
         };
         let Value::Object(fields) = &mut base else { continue };
         if matches!(key, "set" | "faults") {
-            // These may be said several times.
+            // These options are repeatable.
             let said = fields.entry(key).or_insert_with(|| Value::from(Vec::<Value>::new()));
             said.as_array_mut().into_iter().for_each(|list| list.push(value.clone()));
         } else {
@@ -268,7 +268,7 @@ fn shard(args: &SweepArgs) -> Result<Shard, Failure> {
 
 type Begun = (Vec<Row>, Vec<Case>, Box<dyn Write>);
 
-/// Opens the results file. With `--resume`, what is there stays and is not run again.
+/// Opens the results file. With `--resume`, existing results stay and their runs are not repeated.
 fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, Failure> {
     let Some(path) = &args.output else {
         return Ok((Vec::new(), ours, Box::new(io::sink())));
@@ -358,7 +358,7 @@ fn run(
     })?)
 }
 
-/// What is told of one measure of one algorithm over n.
+/// The growth of one measure of one algorithm over n.
 #[derive(Serialize)]
 struct Growth {
     algorithm: String,
@@ -532,7 +532,7 @@ fn rests_on(group: &Group, measure: &str) -> String {
     }
 }
 
-/// What is shown where no run has the measure.
+/// The text where no run has the measure.
 fn nothing(measure: &str) -> &'static str {
     match measure.split('.').next() {
         Some("sync_delay" | "hand_over_max" | "hand_over_mean") => "—(no hand-over)",

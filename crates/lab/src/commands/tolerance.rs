@@ -1,4 +1,4 @@
-//! `tolerance`: what a crash or a lost message does to a lock.
+//! `tolerance`: the effect of a crash or a lost message on a lock.
 
 use std::io::{self, Write};
 
@@ -38,7 +38,7 @@ fn say(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// The locks that are meant: all, or one.
+/// The chosen locks: all, or one.
 fn chosen<'a>(catalog: &'a Catalog, what: Option<&str>) -> Result<Vec<&'a Entry>, Error> {
     match what {
         None => Ok(catalog.entries().iter().filter(|entry| entry.problem.takes_turns).collect()),
@@ -55,7 +55,7 @@ fn chosen<'a>(catalog: &'a Catalog, what: Option<&str>) -> Result<Vec<&'a Entry>
     }
 }
 
-/// The table, and what repeats the worst run of each fault.
+/// The table, and the command that repeats the worst run of each fault.
 fn text(rows: &[Row]) -> String {
     let mut text = table(rows);
     let examples = rows.iter().filter_map(|row| {

@@ -41,7 +41,7 @@ pub(crate) fn ui(catalog: &'static Catalog, args: &UiArgs) -> Done {
     Ok(0)
 }
 
-/// The agents that were named, or the one whose socket is where agents have it.
+/// The named agents, or the agent at the default socket.
 fn agents(args: &UiArgs) -> Vec<PathBuf> {
     if !args.agent.is_empty() {
         return args.agent.clone();
@@ -53,7 +53,7 @@ fn agents(args: &UiArgs) -> Vec<PathBuf> {
     socket.filter(|socket| socket.exists()).into_iter().collect()
 }
 
-/// Asks the desktop to open `link`: whether someone was there to ask.
+/// Asks the desktop to open `link`; returns whether its program could be started.
 fn open(link: &str) -> bool {
     let (program, first): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])

@@ -10,7 +10,7 @@ use crate::args::CostsArgs;
 use crate::commands::run::number;
 use crate::output::{TableFormat, print_csv, print_jsonl, print_pretty_json, stdout};
 
-/// The columns, and what they mean.
+/// The columns and their meanings.
 const COLUMNS: [(&str, &str); 9] = [
     ("lock", ""),
     ("n", "how many nodes"),

@@ -14,7 +14,7 @@ use crate::output::{TableFormat, print_csv, print_jsonl, print_pretty_json, stdo
 /// Of more nodes there are too many arrangements.
 const MOST: usize = 9;
 
-/// What an election costs over all arrangements of ids, if everyone starts.
+/// The costs of an election over all arrangements of ids, if all nodes start.
 #[derive(Serialize)]
 struct Row {
     algorithm: String,
