@@ -41,7 +41,7 @@ impl Heading {
     }
 }
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// The number of the case.
@@ -54,7 +54,7 @@ pub struct Row {
     pub seed: u64,
     /// ok, violated, stuck or unfinished.
     pub verdict: String,
-    /// What was measured, by name.
+    /// The measured values, by name.
     pub measures: BTreeMap<String, f64>,
     /// The value of each formula, by metric.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

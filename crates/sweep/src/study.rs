@@ -1,4 +1,4 @@
-//! What is studied: algorithms, parameters, seeds.
+//! Studies: algorithms, parameters and seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,16 +24,16 @@ pub struct Study {
     /// The first of them.
     #[serde(default = "one")]
     pub first_seed: u64,
-    /// What all runs have in common: the keys of a scenario.
+    /// The common keys of a scenario.
     #[serde(default)]
     pub base: Scenario,
-    /// What varies: keys of a scenario, each with its values; every combination is run.
+    /// Keys of a scenario that vary, each with its values; every combination is run.
     #[serde(default)]
     pub vary: BTreeMap<String, Vec<Value>>,
-    /// What varies together: lists of keys with values, run one by one beside `vary`.
+    /// Combinations of keys and values that are run one by one, beside `vary`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<BTreeMap<String, Value>>,
-    /// What to do about a combination that cannot be run.
+    /// The handling of combinations that cannot run.
     #[serde(default)]
     pub impossible: Impossible,
 }
@@ -48,7 +48,7 @@ fn one() -> u64 {
     1
 }
 
-/// What to do about a combination that cannot be run.
+/// The handling of combinations that cannot run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Impossible {
@@ -228,7 +228,7 @@ impl Study {
         Ok(())
     }
 
-    /// What is said twice would be run twice, and count double.
+    /// Refuses repeated values, whose runs would count twice.
     fn has_nothing_double(&self, catalog: &Catalog) -> Result<(), StudyError> {
         let full = |name: &String| catalog.find(name).map_or_else(|_| name.clone(), Entry::name);
         let lists = [

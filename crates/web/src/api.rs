@@ -44,12 +44,12 @@ async fn export(State(shared): State<Arc<Shared>>, body: Bytes) -> Result<Respon
     Ok((headers, file.content).into_response())
 }
 
-/// What the page asks for.
+/// Parses the body of a request.
 pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|e| Refusal::unreadable(format!("the request: {e}")))
 }
 
-/// Set when nobody waits for the answer any more.
+/// Set when the client has closed the connection.
 pub(crate) struct Abandoned(pub(crate) Arc<AtomicBool>);
 
 impl Drop for Abandoned {
@@ -58,7 +58,7 @@ impl Drop for Abandoned {
     }
 }
 
-/// Does `work` where it may take its time; it is told when nobody waits for it any more.
+/// Runs `work` on a blocking thread; its flag is set when the client closes the connection.
 async fn off_thread<T: Send + 'static>(
     shared: &Arc<Shared>,
     work: impl FnOnce(&Shared, &AtomicBool) -> Result<T, Refusal> + Send + 'static,

@@ -142,7 +142,7 @@ struct Planned {
 
 fn planned(catalog: &'static Catalog, request: CheckRequest) -> Result<Planned, Refusal> {
     let budgets = request.budgets;
-    // What only a simulation has would be ignored here: a schedule of faults, delays, pauses.
+    // A check ignores settings of the simulator: the schedule of faults, delays, pauses.
     let scenario = Scenario {
         script: None,
         load: None,

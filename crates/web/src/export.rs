@@ -1,4 +1,4 @@
-//! Runs as files: pictures, the player, what other tools read.
+//! Runs as files: pictures, the player and exports for other tools.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What the formulas of a data sheet say of the columns of a comparison.
+//! The formulas of data sheets for the columns of a comparison.
 
 use konklave_catalog::{BoundReport, Plan, RunReport};
 
