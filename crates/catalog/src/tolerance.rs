@@ -64,7 +64,7 @@ impl fmt::Display for Fault {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Served {
-    /// Everyone.
+    /// All.
     All,
     /// All but one.
     AllButOne,
@@ -96,17 +96,17 @@ impl fmt::Display for Served {
     }
 }
 
-/// So many fault-free runs are looked at.
+/// The number of fault-free runs.
 const SEEDS: u64 = 4;
-/// A fault is tried at most so often in the course of each.
+/// The most trials of a fault in each run.
 const TRIES: usize = 12;
-/// How often each node asks.
+/// The requests of each node.
 const ENTRIES: u32 = 6;
 /// The properties that must hold under every fault.
 const SAFETY: [&str; 2] = ["mutual exclusion", "growing fences"];
 
-/// What crashes and losses do to the lock `entry` in a group of `n`, one fault at a time; in the
-/// variant that `set` chooses.
+/// The effect of single crashes and losses on the lock `entry` in a group of `n`, in the variant that
+/// `set` chooses.
 pub fn tolerance(entry: &Entry, n: usize, set: &[String]) -> Result<Vec<Row>, Error> {
     let mut rows: BTreeMap<Fault, Row> = BTreeMap::new();
     for seed in 1..=SEEDS {

@@ -6,7 +6,7 @@ use std::fmt;
 use konklave_trace::{EffectRecord, Entry, InputRecord, Run, Step, kind_of};
 use serde::Serialize;
 
-/// The part that a process plays at a moment.
+/// The role of a process at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -18,11 +18,12 @@ pub enum Role {
     Arbiter,
     /// Its client is idle, but it will forward a message of or to a waiting process.
     OnPath,
-    /// It wants nothing, but has the token.
-    Keeper,
-    /// It has asked and is not inside.
+    /// Its client is idle, but it has the token.
+    #[serde(rename = "keeper")]
+    IdleTokenHolder,
+    /// Its client waits.
     Waiting,
-    /// It is inside.
+    /// Its client holds the lock.
     Holder,
 }
 
@@ -33,14 +34,14 @@ impl fmt::Display for Role {
             Self::Coordinator => "coordinator",
             Self::Arbiter => "arbiter",
             Self::OnPath => "on the path",
-            Self::Keeper => "idle, with the token",
+            Self::IdleTokenHolder => "idle, with the token",
             Self::Waiting => "waiting",
             Self::Holder => "inside",
         })
     }
 }
 
-/// Where a client stands.
+/// The phase of a client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Idle,
@@ -48,8 +49,8 @@ enum Phase {
     Inside,
 }
 
-/// For each part who plays it after which steps, in the first third of the run: later, many have
-/// all they want. Also, how long the run took, in T, up to the last entry.
+/// For each role, the nodes that have it and after which steps, in the first third of the run: later, many
+/// clients are done. Also the time of the last entry, in T.
 pub(super) fn moments(run: &Run) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
     let steps: Vec<&Step> = run
         .entries
@@ -83,7 +84,7 @@ pub(super) fn moments(run: &Run) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
                 _ if coordinator == Some(node) => Role::Coordinator,
                 Phase::Waiting => Role::Waiting,
                 Phase::Inside => Role::Holder,
-                Phase::Idle if token == Some(node) => Role::Keeper,
+                Phase::Idle if token == Some(node) => Role::IdleTokenHolder,
                 Phase::Idle => help.unwrap_or(Role::Idle),
             };
             moments.entry(role).or_default().push((node, i + 1));

@@ -35,7 +35,7 @@ pub fn table(rows: &[Row]) -> String {
 /// All parts that one can play, in the order of the columns.
 const ROLES: [Role; 7] = [
     Role::Idle,
-    Role::Keeper,
+    Role::IdleTokenHolder,
     Role::OnPath,
     Role::Arbiter,
     Role::Coordinator,
