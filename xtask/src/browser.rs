@@ -1,4 +1,4 @@
-//! What the browser tests need: Node, playwright-core as locked, Chromium of the distribution.
+//! Requirements of the browser tests: Node, the locked playwright-core, Chromium of the distribution.
 
 use std::env;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::tools;
 
 const WITHOUT: &str = "KONKLAVE_NO_BROWSER=1 tests everything but the workbench in the browser";
 
-/// Sets up what is missing; says so, and fails, where that is not possible.
+/// Installs missing requirements; fails if that is not possible.
 pub(crate) fn set_up() -> Result<()> {
     if env::var("KONKLAVE_NO_BROWSER").is_ok_and(|no| no == "1") {
         println!("xtask: KONKLAVE_NO_BROWSER=1: the workbench is not tested in the browser");
@@ -44,7 +44,7 @@ pub(crate) fn set_up() -> Result<()> {
     Ok(())
 }
 
-/// What a lock file asks for: packages and their versions.
+/// The packages of a lock file, with their versions.
 fn versions(lock: &str) -> Vec<&str> {
     let told = |line: &&str| line.contains("\"node_modules/") || line.contains("\"version\":");
     lock.lines().map(str::trim).filter(told).collect()
@@ -59,7 +59,7 @@ fn install(package: &str) -> Result<()> {
     if tools::install(package) {
         return Ok(());
     }
-    bail!("{package} is not here and cannot be installed; {WITHOUT}")
+    bail!("{package} is missing and cannot be installed; {WITHOUT}")
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     if let Some(root) = Path::new(env!("CARGO_MANIFEST_DIR")).parent() {
-        // All paths below are those of the repository. Where it is gone, the chore says so.
+        // All paths below are relative to the repository. A missing repository is an error.
         let _ = env::set_current_dir(root);
     }
     let done = match words.split_first() {
@@ -55,11 +55,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line with everything it can have: that switches on all features of the library, too. One set of
-/// features for all commands, so that nothing is built twice.
+/// All features of the command line, which include all features of the library. Every command uses the same
+/// set, so that no crate is built twice.
 const FULL: &str = "konklave-cli/full";
 
-/// Everything that must hold, in the order of what fails quickest.
+/// All checks; those that fail quickest come first.
 fn test(args: &[&str]) -> Result<()> {
     let long = args.contains(&"--long");
     let filter: Vec<&str> = args.iter().copied().filter(|a| *a != "--long").collect();
@@ -76,7 +76,9 @@ fn test(args: &[&str]) -> Result<()> {
         }
         command
     } else {
-        println!("xtask: cargo-nextest is not here; `cargo test` does the same, a little slower");
+        println!(
+            "xtask: cargo-nextest is not installed; using `cargo test` instead, which is slower"
+        );
         cargo(&["test", "--workspace", "--features", FULL, "--tests"])
     };
     if long {
@@ -123,7 +125,7 @@ fn verify() -> Result<()> {
     if has("deny") {
         run(&mut cargo(&["deny", "check", "bans", "licenses", "sources"]))?;
     } else {
-        println!("xtask: cargo-deny is not here: licences and sources are not checked this time");
+        println!("xtask: cargo-deny is not installed; licences and sources are not checked");
     }
     Ok(())
 }

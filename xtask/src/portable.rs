@@ -1,4 +1,4 @@
-//! The portable core: whatever a browser runs builds for `wasm32-unknown-unknown`.
+//! The portable core: all code for the browser builds for `wasm32-unknown-unknown`.
 
 use std::env;
 use std::fs;
@@ -31,7 +31,7 @@ pub(crate) const CORE: &[&str] = &[
 const COMPILER: &str = "/usr/bin/rustc";
 const PACKAGES: &[&str] = &["rustc-web", "rust-web-src"];
 
-/// What our Rust has and that compiler (1.85) does not have yet, as it calls it.
+/// Features of our Rust that this compiler (1.85) still has as unstable ones.
 const NEWER: &[&str] = &[
     "extract_if",
     "hash_extract_if",
@@ -41,7 +41,7 @@ const NEWER: &[&str] = &[
     "vec_pop_if",
 ];
 
-/// Checks that the portable core builds for a browser; says so where the means are missing.
+/// Checks that the portable core builds for a browser; prints a note if no compiler for it is installed.
 pub(crate) fn check() -> Result<()> {
     let mut command = cargo(&["check", "--quiet", "--no-default-features", "--target", TARGET]);
     command.args(["--target-dir", "target/portable"]);

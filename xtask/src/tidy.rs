@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::portable;
 
-/// What the pure crates may depend on, and nothing else.
+/// The dependencies that the pure crates may have.
 const PURE: &[(&str, &[&str])] = &[
     (
         "process",
@@ -27,7 +27,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("algorithms", &["erased-serde", "konklave-process", "konklave-sim", "serde", "smallvec"]),
 ];
 
-/// Goes through all rules and names everything that breaks one.
+/// Checks all rules and lists all violations.
 pub(crate) fn tidy() -> Result<()> {
     let root = root();
     let mut broken = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn tidy() -> Result<()> {
         println!("xtask: tidy");
         return Ok(());
     }
-    bail!("house rules are broken:\n{}", broken.join("\n"))
+    bail!("house rules are violated:\n{}", broken.join("\n"))
 }
 
 fn root() -> PathBuf {
@@ -52,7 +52,7 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// An algorithm knows no time, no chance, no I/O: it has no dependency that could bring one.
+/// Algorithms use no clock, randomness or I/O, so they have no dependency that provides one.
 fn pure_crates(root: &Path, broken: &mut Vec<String>) -> Result<()> {
     for (name, allowed) in PURE {
         let manifest = read(&root.join("crates").join(name).join("Cargo.toml"))?;
@@ -62,7 +62,7 @@ fn pure_crates(root: &Path, broken: &mut Vec<String>) -> Result<()> {
             let dependency = line.split(['.', ' ', '=']).next().unwrap_or_default();
             if !allowed.contains(&dependency) {
                 broken.push(format!(
-                    "crates/{name}/Cargo.toml: {dependency}: the pure crates depend on {}",
+                    "crates/{name}/Cargo.toml: {dependency} is not allowed; the pure crates may depend on {}",
                     allowed.join(", ")
                 ));
             }
@@ -71,7 +71,7 @@ fn pure_crates(root: &Path, broken: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// What a browser runs asks no clock: there `Instant::now` panics.
+/// Code for the browser uses no clock, since `Instant::now` panics there.
 fn portable_core(root: &Path, broken: &mut Vec<String>) -> Result<()> {
     for name in portable::CORE {
         let krate = name.strip_prefix("konklave-").unwrap_or(name);
@@ -109,7 +109,7 @@ fn glossary(root: &Path, broken: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Decisions are numbered without gaps, and each has its three parts.
+/// Decision records are numbered without gaps, and each has its three parts.
 fn decisions(root: &Path, broken: &mut Vec<String>) -> Result<()> {
     let folder = root.join("docs/adr");
     let mut names: Vec<String> = fs::read_dir(&folder)
@@ -132,7 +132,7 @@ fn decisions(root: &Path, broken: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// No file speaks of the machine it was written on.
+/// No file names a path of the machine on which it was written.
 fn plain_files(root: &Path, broken: &mut Vec<String>) -> Result<()> {
     let listed = Command::new("git").arg("ls-files").current_dir(root).output();
     let Ok(listed) = listed else { return Ok(()) };
@@ -141,7 +141,7 @@ fn plain_files(root: &Path, broken: &mut Vec<String>) -> Result<()> {
         let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
         for (i, line) in text.lines().enumerate() {
             if let Some(place) = places.iter().find(|place| line.contains(place.as_str())) {
-                broken.push(format!("{name}:{}: a path of one machine: {place}", i + 1));
+                broken.push(format!("{name}:{}: {place} is a path of one machine", i + 1));
             }
         }
     }

@@ -1,11 +1,11 @@
-//! Programs of the distribution that tests start: they are installed where that is possible.
+//! Programs of the distribution that tests start, installed if possible.
 
 use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Programs that tests of the network, of faults and of fences use, the package of each, and what is not tested without.
+/// Programs for tests of network, faults and fences, with their packages and the tests that need them.
 const NEEDED: &[(&str, &str, &str)] = &[
     ("nats-server", "nats-server", "groups over NATS"),
     ("ip", "iproute2", "cuts in the network"),
@@ -15,16 +15,16 @@ const NEEDED: &[(&str, &str, &str)] = &[
     ("postgres", "postgresql", "fences in PostgreSQL"),
 ];
 
-/// Sets up what is missing; what cannot be had is named, and its tests skip themselves.
+/// Installs missing programs; names those that cannot be installed, whose tests skip themselves.
 pub(crate) fn set_up() {
     for (program, package, tests) in NEEDED {
         if !is_there(program) && !install(package) {
-            println!("xtask: {package} is not here and cannot be installed: not tested: {tests}");
+            println!("xtask: {package} is missing and cannot be installed; not tested: {tests}");
         }
     }
 }
 
-/// Whether a program can be started; packages put some where only root looks, or nobody.
+/// Whether a program can be started; also looks in folders that are not on the path.
 fn is_there(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let more = ["/usr/sbin", "/sbin"].map(|folder| Path::new(folder).to_owned());
@@ -40,13 +40,13 @@ pub(crate) fn install(package: &str) -> bool {
     let apt = |args: &[&str]| {
         let mut apt = Command::new("apt-get");
         apt.args(["-o", "DPkg::Lock::Timeout=120"]).args(args);
-        // A server that comes along is for tests: it is not started with the machine.
+        // A server that the package installs is only for tests, so it must not start with the machine.
         apt.env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
         let status = apt.stdin(Stdio::null()).stdout(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     };
-    let wish = ["install", "-y", "--no-install-recommends", package];
-    apt(&wish) || (apt(&["update"]) && apt(&wish))
+    let install = ["install", "-y", "--no-install-recommends", package];
+    apt(&install) || (apt(&["update"]) && apt(&install))
 }
 
 #[cfg(test)]

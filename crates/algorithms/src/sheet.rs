@@ -62,7 +62,7 @@ impl DataSheet {
     };
 }
 
-/// An assumption of an algorithm.
+/// What an algorithm assumes of its world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
@@ -78,31 +78,50 @@ pub enum Assumption {
     NoRestart,
     /// Delays and reactions have known bounds, so that a timeout proves a crash.
     Synchronous,
-    /// Delays have an unknown bound: a detector that allows more time after each mistake reaches it.
+    /// Delays have a bound that no process knows: a detector with growing timeouts reaches it.
     BoundedDelays,
     /// No clock stops, and the rates of clocks differ by less than a tenth.
     SteadyClocks,
-    /// Every process knows all others.
+    /// Each process knows all processes.
     KnownMembership,
     /// No two processes share an id.
     UniqueIds,
-    /// A saved record survives a crash.
+    /// Saved state survives a crash.
     StableStorage,
 }
 
 impl Assumption {
-    /// The possible consequence if it does not hold.
+    /// The assumption as a clause, for "… assumes that …".
+    pub fn clause(self) -> &'static str {
+        match self {
+            Self::Reliable => "no message is lost",
+            Self::NoDuplicates => "no message arrives twice",
+            Self::Fifo => "messages of one channel keep their order",
+            Self::NoCrash => "no process crashes",
+            Self::NoRestart => "crashed processes stay down",
+            Self::Synchronous => "delays and reactions have known bounds",
+            Self::BoundedDelays => "delays have a bound",
+            Self::SteadyClocks => "clocks run at nearly the same rate",
+            Self::KnownMembership => "each process knows all processes",
+            Self::UniqueIds => "ids are unique",
+            Self::StableStorage => "saved state survives a crash",
+        }
+    }
+
+    /// What may follow if the assumption does not hold.
     pub fn consequence(self) -> &'static str {
         match self {
             Self::Reliable => "a lost message may block it for ever",
             Self::NoDuplicates => "a duplicate may be taken for a second message",
             Self::Fifo => "a message that overtakes another may break its guarantees",
             Self::NoCrash => "a crashed process may block the others for ever",
-            Self::NoRestart => "a restarted process may break its promises, or never take part",
-            Self::Synchronous => "a slow process may be taken for dead",
+            Self::NoRestart => {
+                "a restarted process may break its guarantees or never take part again"
+            }
+            Self::Synchronous => "a slow process may be suspected of a crash",
             Self::BoundedDelays => "live processes may be suspected again and again",
             Self::SteadyClocks => "two leaders may act at the same time",
-            Self::KnownMembership | Self::UniqueIds => "its guarantees are void",
+            Self::KnownMembership | Self::UniqueIds => "none of its guarantees hold",
             Self::StableStorage => "a restarted process may break its promises",
         }
     }

@@ -21,7 +21,7 @@ impl Entry {
         let n = base.setup.group.len();
         if n > MOST_NODES {
             return Err(Error::Usage(format!(
-                "--ids {EVERY}: {n} nodes have too many arrangements; it is for up to {MOST_NODES}"
+                "--ids {EVERY}: {n} nodes have too many arrangements; the most is {MOST_NODES} nodes"
             )));
         }
         let fixed = usize::from(self.turns(&base));
@@ -75,7 +75,7 @@ impl Entry {
 }
 
 impl Checked {
-    /// This and what the next arrangement added: figures of both, the verdict that says more.
+    /// Merges the report of the next arrangement: adds the figures, keeps the more severe verdict.
     fn followed_by(self, next: Self) -> Self {
         let (a, b) = (&self.report, &next.report);
         let seconds = a.seconds + b.seconds;

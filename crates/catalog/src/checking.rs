@@ -18,14 +18,14 @@ use crate::kit::{emit, explain};
 use crate::report::{CheckReport, SymmetryReport};
 use crate::{Entry, Error, Plan, command, header};
 
-/// What a check may do besides what the plan says.
+/// Options of a check besides its plan.
 #[derive(Clone, Debug, Default)]
 pub struct CheckPlan {
     /// Budgets and limits; properties by the names of the command line.
     pub options: Options,
     /// Whether a run with the most or the fewest messages is wanted, if all is well.
     pub extreme: Option<Extreme>,
-    /// What repeats this check, beyond the scenario.
+    /// Words of the command line that repeat this check, besides the scenario.
     pub arguments: String,
     /// Where to write down how far the search has come, and where to go on from; what is explored is
     /// filled in here.
@@ -33,27 +33,27 @@ pub struct CheckPlan {
 }
 
 impl CheckPlan {
-    /// Refuses what cannot be explored; all of it is known before the work.
+    /// Refuses options that cannot be explored, before the search starts.
     pub fn refuse(&self, problem: &ProblemSheet, plan: &Plan) -> Result<(), Error> {
         let n = plan.setup.group.len();
         if n > 64 {
             return Err(Error::Usage(format!(
-                "--nodes {n}: only groups of up to 64 can be explored"
+                "--nodes {n}: the checker explores groups of at most 64 nodes"
             )));
         }
         if n > 8 && (self.options.cuts > 0 || self.options.breaks > 0) {
             return Err(Error::Usage(format!(
-                "--nodes {n}: channels are cut and links broken in groups of up to 8"
+                "--nodes {n}: --cut and --break work in groups of at most 8 nodes"
             )));
         }
         watched(problem, &self.options.properties).map(drop)?;
         let Some(clock) = self.options.clock else { return Ok(()) };
         let odd = |what: &str| Err(Error::Usage(format!("--clock: {what}")));
         if clock.step.is_zero() {
-            return odd("a step of time is longer than nothing");
+            return odd("--clock: a step of time must be positive");
         }
         if self.options.reduce {
-            return odd("deliveries are not reduced by the clock: leave --reduce out");
+            return odd("--reduce cannot be combined with --clock");
         }
         Ok(())
     }
@@ -68,7 +68,7 @@ pub enum Extreme {
     Most,
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// In figures.
@@ -79,7 +79,7 @@ pub struct Checked {
     pub test: Option<String>,
 }
 
-/// Explores `plan`; `watch` is told how far it has come, and says whether to go on.
+/// Explores `plan`; `watch` gets the progress and returns whether to continue.
 pub(crate) fn check(
     entry: &Entry,
     plan: &Plan,
@@ -238,14 +238,14 @@ fn extreme(
     }
 }
 
-/// What is judged, by the judges and by the search.
+/// The properties that monitors and the search judge.
 struct Watched {
     watch: Watch,
     properties: Vec<String>,
     most_messages: Option<u32>,
 }
 
-/// What the names of the command line mean for the judges and for the search.
+/// Translates property names of the command line for monitors and for the search.
 fn watched(problem: &ProblemSheet, names: &[String]) -> Result<Watched, Error> {
     let mut watch = Watch::default();
     let (mut properties, mut most_messages) = (Vec::new(), None);
@@ -262,16 +262,18 @@ fn watched(problem: &ProblemSheet, names: &[String]) -> Result<Watched, Error> {
         };
         let most = || {
             argument.and_then(|a| a.parse().ok()).ok_or_else(|| {
-                Error::Usage(format!("--property {name}: say how many, as in {word}:2"))
+                Error::Usage(format!("--property {name}: a number is missing, as in {word}:2"))
             })
         };
         let counts = ["bypass", "overtaking", "bound", "accuracy"];
         if let Some(argument) = argument.filter(|_| !counts.contains(&word)) {
-            return Err(Error::Usage(format!("--property {name}: what is {argument} of {word}?")));
+            return Err(Error::Usage(format!(
+                "--property {name}: `{word}` takes no argument `{argument}`"
+            )));
         }
         match word {
             "accuracy" if argument.is_some() => watch.slips = Some(most()?),
-            // What an algorithm does not claim is judged only if it is asked for.
+            // A property that the algorithm does not guarantee is judged only if named.
             "order" | "fifo" | "causal" | "total" | "uniform" | "accuracy" | "agreement" => {
                 watch.order = Order::Judge;
             }
@@ -308,7 +310,7 @@ fn budgets(plan: &Plan, options: &Options) -> BTreeMap<&'static str, serde_json:
     ])
 }
 
-/// The witness as a run; its clock counts steps. `memory` is what survives a crash.
+/// The witness as a run whose clock counts steps. `memory`: the state that survives a crash.
 pub(crate) fn record(
     entry: &Entry,
     plan: &Plan,

@@ -39,7 +39,7 @@ impl Catalog {
         };
         match (0..self.entries.len()).find(twice) {
             Some(i) => Err(Error::Usage(format!(
-                "two algorithms of the catalog are called `{}`: give yours another `name` on its data sheet",
+                "the catalog has two algorithms named `{}`; change `name` in the data sheet of yours",
                 self.entries[i].sheet.name
             ))),
             None => Ok(()),
@@ -51,7 +51,7 @@ impl Catalog {
         &self.entries
     }
 
-    /// The algorithms that solve `problem`; none if nobody knows such a problem.
+    /// The algorithms that solve `problem`; none if the problem is unknown.
     pub fn of_problem(&self, problem: &str) -> Vec<&Entry> {
         self.entries.iter().filter(|entry| entry.problem.name == problem).collect()
     }
@@ -87,7 +87,7 @@ impl Catalog {
             self.entries.iter().flat_map(|e| [e.sheet.name.to_owned(), e.name()]).collect();
         let hint = did_you_mean(&wanted, names.iter().map(String::as_str));
         Err(Error::Usage(format!(
-            "no algorithm is called `{name}`{hint}; `konklave list` names them all"
+            "there is no algorithm `{name}`{hint}; `konklave list` shows all"
         )))
     }
 
@@ -102,8 +102,9 @@ impl Catalog {
                 seed: Some(run.header.seed),
                 ..Scenario::default()
             },
-            value => serde_json::from_value(value.clone())
-                .map_err(|e| Error::Data(format!("the run's scenario cannot be read: {e}")))?,
+            value => serde_json::from_value(value.clone()).map_err(|e| {
+                Error::Data(format!("cannot read the scenario of the recording: {e}"))
+            })?,
         };
         // A scenario that names an algorithm names this one.
         let algorithm = scenario.algorithm.as_ref().map(|_| entry.name());
@@ -116,7 +117,7 @@ impl Catalog {
         let ids: Vec<u32> = plan.setup.group.members().iter().map(|p| p.0).collect();
         if ids != run.header.nodes {
             return Err(Error::Data(format!(
-                "the run's nodes {:?} are not those of its scenario {ids:?}",
+                "the nodes {:?} of the recording differ from those of its scenario, {ids:?}",
                 run.header.nodes
             )));
         }

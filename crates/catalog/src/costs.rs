@@ -1,4 +1,4 @@
-//! What an algorithm costs over n, measured against its formulas.
+//! The costs of an algorithm over n, compared with its formulas.
 
 mod locks;
 
@@ -38,7 +38,7 @@ pub struct CostRow {
     pub time: f64,
     /// Measured against formula.
     pub bounds: Vec<BoundReport>,
-    /// What repeats the run.
+    /// The command that repeats the run.
     pub command: String,
 }
 

@@ -1,39 +1,39 @@
-//! What can be wrong with what a user wants.
+//! Errors of scenarios, files and worlds.
 
 use thiserror::Error;
 
-/// Why something cannot be run.
+/// Why a command cannot run.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A wish that makes no sense.
+    /// An option or argument is wrong.
     #[error("{0}")]
     Usage(String),
-    /// A file that says nothing sensible.
+    /// The content of a file is wrong.
     #[error("{0}")]
     Data(String),
     /// A file that cannot be read.
     #[error("cannot read {file}: {why}")]
     Unreadable {
-        /// Which.
+        /// The name of the file.
         file: String,
-        /// Why not.
+        /// The error of the operating system.
         why: std::io::Error,
     },
     /// A file that cannot be written.
     #[error("cannot write {file}: {why}")]
     Unwritable {
-        /// Which.
+        /// The name of the file.
         file: String,
-        /// Why not.
+        /// The error of the operating system.
         why: std::io::Error,
     },
-    /// The world that was asked for cannot be had.
+    /// A needed resource of the system is not available.
     #[error("{0}")]
     Unavailable(String),
 }
 
 impl Error {
-    /// The exit code that says so.
+    /// The exit code of the command.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 64,

@@ -40,6 +40,6 @@ pub fn read_text(path: &Path) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|e| {
         let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
         let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-        Error::Data(format!("{file}:{line}: this is no text (UTF-8)"))
+        Error::Data(format!("{file}:{line}: not a text file (UTF-8)"))
     })
 }

@@ -1,4 +1,4 @@
-//! What every algorithm keeps under which fault: the evaluation slide, computed.
+//! The guarantees of every algorithm under each fault: the table of the evaluation slide, computed.
 //!
 //! Each cell of the table is a search of all runs of a small group: *yes* if it was exhausted, *no*
 //! with the length of the witness, *bounded* if it grew too large to decide. A cell that is too large
@@ -23,8 +23,8 @@ use crate::{CheckPlan, Checked, Entry, Error, Scenario};
 
 pub use page::{LEGEND, page};
 
-/// What may go wrong, and its name. Everywhere but under reordering, channels are FIFO; a crash is
-/// told apart by what the crashed process was doing.
+/// The faults and their names. Channels are FIFO except under reordering. Crashes are distinguished by
+/// the activity of the crashed process.
 pub const CONDITIONS: [&str; 8] = [
     "FIFO",
     "reordering",
@@ -36,7 +36,7 @@ pub const CONDITIONS: [&str; 8] = [
     "crash: arbiter",
 ];
 
-/// Who crashes under a condition, if anyone does, and the word for it on the command line.
+/// The processes that crash under a condition, if any, and their word on the command line.
 fn victim(condition: usize) -> Option<(Victim, &'static str)> {
     match condition {
         4 => Some((Victim::Idle, "idle")),
@@ -47,7 +47,7 @@ fn victim(condition: usize) -> Option<(Victim, &'static str)> {
     }
 }
 
-/// What people call the properties that the table judges.
+/// The titles of the judged properties.
 const TITLES: &[(&str, &str)] = &[
     ("exclusion", "safety"),
     ("deadlock", "deadlock-free"),
@@ -58,7 +58,7 @@ const TITLES: &[(&str, &str)] = &[
     ("quiescence", "quiescent"),
 ];
 
-/// What people call `property`.
+/// The title of `property`.
 pub fn title(property: &str) -> &str {
     TITLES.iter().find(|(name, _)| *name == property).map_or(property, |(_, title)| title)
 }
@@ -95,11 +95,11 @@ pub enum Cell {
         nodes: usize,
         /// How many steps the witness has.
         length: usize,
-        /// The property that breaks: who waits in a deadlock starves, too.
+        /// The violated property; a deadlock also violates freedom from starvation.
         property: String,
         /// How often each client may ask; the largest number means for ever.
         requests: u32,
-        /// What finds it again.
+        /// The command that finds the violation again.
         command: String,
     },
     /// Not decided for clients that ask for ever. In every run of `requests` requests each, nobody
@@ -114,7 +114,7 @@ pub enum Cell {
         /// How many states were explored.
         states: u64,
     },
-    /// The condition cannot come about: nobody ever plays that part.
+    /// Not applicable: no process ever has this role.
     Never,
     /// Not decided. In no run of fewer steps than `depth` anything was found.
     Bounded {
@@ -177,7 +177,7 @@ const ENDLESS: u64 = 20_000;
 /// No algorithm needs more nodes than were asked for and so many.
 const MORE: usize = 2;
 
-/// What one search is for.
+/// The purpose of one search.
 #[derive(Clone, Copy)]
 struct Question<'a> {
     condition: usize,
@@ -275,7 +275,7 @@ impl Entry {
         let is_open = |cell: &Option<Cell>| cell.as_ref().is_none_or(Cell::is_bounded);
         let states = bounds.states;
         let mut open: Vec<usize> = (0..judged.len()).filter(|i| is_open(&cells[*i])).collect();
-        // A cell that stays bounded keeps what the larger group showed.
+        // A cell that stays undecided keeps the result of the larger group.
         let mut set = |i: usize, cell: Cell| {
             if cells[i].is_none() || !cell.is_bounded() {
                 cells[i] = Some(cell);
@@ -332,7 +332,7 @@ impl Entry {
             return Ok(found);
         }
         let requests = if nodes > 2 { 2 } else { 3 };
-        // Once all others have asked as often as they may, nobody is left to overtake.
+        // When all others have used up their requests, no client can overtake any more.
         let all = requests * (nodes as u32).saturating_sub(1);
         for most in 0..=all {
             let bypass = format!("bypass:{most}");
@@ -346,7 +346,10 @@ impl Entry {
                 (_, found) => return Ok(found),
             }
         }
-        Err(Error::Data(format!("{}: overtaken by more than there are", self.name())))
+        Err(Error::Data(format!(
+            "{}: a process was overtaken more often than possible (a bug of konklave)",
+            self.name()
+        )))
     }
 
     fn explored(&self, question: Question<'_>) -> Result<Checked, Error> {
@@ -400,7 +403,10 @@ impl Entry {
             }
             ("violated", ..) => {
                 let what = report.property.unwrap_or_default();
-                return Err(Error::Data(format!("{}: {what} broke unasked", self.name())));
+                return Err(Error::Data(format!(
+                    "{}: the search found a violation of {what}, which it does not judge (a bug of konklave)",
+                    self.name()
+                )));
             }
             _ => Cell::Bounded { depth: report.depth, states },
         };

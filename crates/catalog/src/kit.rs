@@ -1,4 +1,4 @@
-//! What is made of a run that breaks something: a test to paste, one line that explains it, and the
+//! Derived from a violating run: a test, an explanation in one line, and the
 //! fewest steps that still break it.
 
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ pub struct Shrunk {
     pub steps: (usize, usize),
     /// How many requests all clients made, and make now.
     pub requests: (u32, u32),
-    /// What explains it in one line.
+    /// The explanation in one line.
     pub explanation: String,
     /// The run that is left.
     pub run: Run,
@@ -33,8 +33,12 @@ pub(crate) fn explain(problem: &ProblemSheet, violation: &Violation, told: &[Str
     let broken = |property: &&Property| property.broken_by.contains(&violation.property);
     let broken = problem.all_properties().find(broken);
     let rule = broken.map_or(String::new(), |property| format!(" ({})", property.meaning));
-    let at_end = problem.is_seen_at_end(violation.property);
-    let when = if at_end { "is broken for good after" } else { "breaks at" };
+    let at_end = ["deadlock", "quiescence", "agreement", "termination", "spanning tree"];
+    let when = if at_end.contains(&violation.property) {
+        "is violated for good after"
+    } else {
+        "is violated at"
+    };
     // The last line is the violation itself.
     match told.len().checked_sub(2).map(|last| (last + 1, &told[last])) {
         Some((number, step)) => {
@@ -44,7 +48,7 @@ pub(crate) fn explain(problem: &ProblemSheet, violation: &Violation, told: &[Str
             )
         }
         None => {
-            format!("{}{rule} is broken from the start: {}", violation.property, violation.detail)
+            format!("{}{rule} is violated from the start: {}", violation.property, violation.detail)
         }
     }
 }
@@ -159,13 +163,13 @@ fn schedule_of(process: &AnyProcess, run: &Run) -> Result<Vec<ScheduleStep>, Err
                     recorder
                         .happened(WorldEvent::AppMessage(ProcessId(*from), ProcessId(*to)), *id);
                 }
-                // Who learns of a broken link does so by news that are on their way since.
+                // A process learns of a broken link by a report that was sent when the link broke.
                 IncidentKind::Cut(what) => {
                     if let Some((one, other)) = link_of(what) {
                         recorder.happened(WorldEvent::Break(one, other), 0);
                     }
                 }
-                // What these do to messages and steps is in the run anyway.
+                // The effects of these faults on messages and steps are entries of the run.
                 IncidentKind::Pause(_)
                 | IncidentKind::Resume(_)
                 | IncidentKind::Heal(_)
@@ -197,7 +201,7 @@ fn broken_in(run: &Run) -> Option<&str> {
 /// Leaves out of `run` all that its violation does not need: first whole requests, then steps.
 pub(crate) fn shrink(entry: &Entry, plan: &Plan, run: &Run) -> Result<Shrunk, Error> {
     let Some(property) = broken_in(run) else {
-        return Err(Error::Data("nothing breaks in this run: there is nothing to shrink".into()));
+        return Err(Error::Data("this run violates no property, so it cannot be shrunk".into()));
     };
     let options = Options {
         down: plan.setup.down.clone(),
@@ -230,7 +234,9 @@ pub(crate) fn shrink(entry: &Entry, plan: &Plan, run: &Run) -> Result<Shrunk, Er
     }
     let played = model(entry, plan, &workload, &plan.watch, options).play(&left);
     let Some((violation, _)) = played.broken else {
-        return Err(Error::Data(format!("{property} broke, and then did not")));
+        return Err(Error::Data(format!(
+            "the violation of {property} did not occur again in a second run"
+        )));
     };
     let memory = if forgets(run) { Memory::Nothing } else { Memory::Saved };
     let (moments, starts) = (played.moments, played.starts);
@@ -255,7 +261,7 @@ pub(crate) fn shrink(entry: &Entry, plan: &Plan, run: &Run) -> Result<Shrunk, Er
     })
 }
 
-/// Whether who came up again had forgotten all.
+/// Whether the restarted process had lost its state.
 fn forgets(run: &Run) -> bool {
     let forgot =
         |kind: &IncidentKind| matches!(kind, IncidentKind::Restart { memory: Memory::Nothing, .. });

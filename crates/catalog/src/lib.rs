@@ -1,6 +1,6 @@
 //! Where names meet types: the only crate that knows all algorithms and all worlds.
 //!
-//! An [`Entry`] is an algorithm without its type: what it is (its data sheet) and what can be done
+//! An [`Entry`] is an algorithm without its type: its data sheet and the operations on it
 //! with it (simulate, check, replay). A [`Catalog`] is a value: ours, `Catalog::builtin()`, can be extended by
 //! anyone, `.with::<Mine>()`.
 
@@ -57,7 +57,7 @@ use konklave_algorithms::{
 use konklave_process::Portable;
 use konklave_trace::{Difference, Header, Replayed, Run};
 
-/// An algorithm of the catalog: what it is (its data sheet) and what can be done with it.
+/// An algorithm of the catalog: its data sheet and the operations on it.
 #[derive(Clone)]
 pub struct Entry {
     /// The problem it solves.
@@ -117,7 +117,7 @@ impl Entry {
         Ok(Some(quorums))
     }
 
-    /// The plan for `scenario`, every wish checked.
+    /// The plan for `scenario`, with every value checked.
     pub fn plan(&self, scenario: Scenario) -> Result<Plan, Error> {
         let mut plan = Plan::new(&self.sheet, scenario, self.algorithm.is_endless())?;
         let form = self.form(&plan.setup).algorithm;
@@ -132,8 +132,8 @@ impl Entry {
         simulate::simulate(self.form(&plan.setup), plan, record)
     }
 
-    /// Runs it in the simulator and writes the run down in the compact form while it goes on. What
-    /// goes wrong with `out` is told apart from what is wrong with the plan.
+    /// Runs it in the simulator and records the run in the compact form while it goes on. The inner
+    /// result holds errors of `out`, the outer one errors of the plan.
     pub fn record(&self, plan: &Plan, out: &mut dyn Write) -> Result<io::Result<RunReport>, Error> {
         simulate::record(self.form(&plan.setup), plan, out)
     }
@@ -149,7 +149,7 @@ impl Entry {
         network::run(self.form(&plan.setup), plan, world, record)
     }
 
-    /// Is one member of it, in this operating system process.
+    /// Runs one member in this operating system process.
     #[cfg(feature = "network")]
     pub fn member(&self, plan: &Plan, member: MemberPlan<'_>) -> Result<(), Error> {
         network::member::member(self.form(&plan.setup), plan, member)
@@ -165,18 +165,18 @@ impl Entry {
         checking::check(self.form(&plan.setup), plan, check, watch)
     }
 
-    /// Runs a recorded run again, and compares all of it that can be known: see `verify`.
+    /// Repeats a recorded run and compares it: see `verify`.
     pub fn replay(&self, plan: &Plan, run: &Run) -> Result<Replayed, Difference> {
         verify::verify(self.form(&plan.setup), plan, run)
     }
 
-    /// Leaves out of a recorded run that breaks something all that is not needed for that.
+    /// Reduces a recorded violation to the steps that cause it.
     pub fn shrink(&self, plan: &Plan, run: &Run) -> Result<Shrunk, Error> {
         kit::shrink(self.form(&plan.setup), plan, run)
     }
 }
 
-/// What a setup lacks, under the option that says so.
+/// An error of the setup, with the option that causes it.
 fn lacking(error: &SetupError, scenario: &Scenario) -> Error {
     let said = error.to_string();
     let names = |word: &&String| {
@@ -189,7 +189,7 @@ fn lacking(error: &SetupError, scenario: &Scenario) -> Error {
     })
 }
 
-/// Options that say nothing about a problem, and why.
+/// The given options that have no effect for the problem, with the reasons.
 fn idle(problem: &ProblemSheet, scenario: &Scenario) -> Vec<(&'static str, &'static str)> {
     let nobody_asks = !problem.asks;
     let asking = [
@@ -203,16 +203,16 @@ fn idle(problem: &ProblemSheet, scenario: &Scenario) -> Vec<(&'static str, &'sta
     ];
     let asking = asking.into_iter().filter(|(_, given)| *given && nobody_asks);
     let mut idle: Vec<_> =
-        asking.map(|(option, _)| (option, "clients of this problem ask for nothing")).collect();
+        asking.map(|(option, _)| (option, "clients of this problem make no requests")).collect();
     if scenario.hold.is_some() && !problem.holds {
         idle.push(("hold", "clients of this problem hold nothing"));
     }
     let paced = [("think", scenario.think.is_some()), ("load", scenario.load.is_some())];
     if scenario.script.is_some() && !nobody_asks {
         let paced = paced.into_iter().filter(|(_, given)| *given);
-        idle.extend(paced.map(|(option, _)| (option, "--script says when clients ask")));
+        idle.extend(paced.map(|(option, _)| (option, "--script sets the times of requests")));
     } else if scenario.load.is_some() && scenario.think.is_some() && !nobody_asks {
-        idle.push(("load", "--think says how long clients pause"));
+        idle.push(("load", "--think sets the pauses of clients"));
     }
     idle
 }
@@ -226,7 +226,7 @@ pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Str
     near.map_or(String::new(), |(_, k)| format!(" (did you mean `{k}`?)"))
 }
 
-/// What repeats a run.
+/// The command that repeats a run.
 fn command(entry: &Entry, verb: &str, plan: &Plan) -> String {
     format!("konklave {verb} {} {}", entry.sheet.name, plan.scenario.to_args())
 }

@@ -71,7 +71,7 @@ pub(crate) fn run(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|e| Error::Unavailable(format!("cannot start the runtime: {e}")))?;
+        .map_err(|e| Error::Unavailable(format!("cannot start the threads of the run: {e}")))?;
     let run = konklave_net::run_group(setup.group.clone(), parts, config, is_hold, recorder);
     let done = runtime.block_on(run).map_err(|e| Error::Unavailable(e.to_string()))?;
     let violations =
@@ -105,7 +105,7 @@ pub(crate) fn run(
     Ok(Outcome { report, run })
 }
 
-/// What only a simulator can do is refused, not ignored.
+/// Refuses options that only the simulator supports.
 fn only_what_is_real(plan: &Plan, world: &str) -> Result<(), Error> {
     let scenario = &plan.scenario;
     let unreal = [
@@ -119,7 +119,7 @@ fn only_what_is_real(plan: &Plan, world: &str) -> Result<(), Error> {
     ];
     match unreal.iter().find(|(_, asked)| *asked) {
         Some((option, _)) => Err(Error::Usage(format!(
-            "{option} is for --world sim: in the world of {world} messages take what they take"
+            "{option} works only with `--world sim`: the network of {world} is real"
         ))),
         None => Ok(()),
     }
@@ -128,7 +128,7 @@ fn only_what_is_real(plan: &Plan, world: &str) -> Result<(), Error> {
 fn fault(fault: &Fault, unit: Duration) -> Result<NetFault, Error> {
     let refuse = || {
         Err(Error::Usage(format!(
-            "--fault {fault} is for --world sim: real processes crash:NODE@T and restart:NODE@T"
+            "--fault {fault} works only with `--world sim`; real worlds know crash:NODE@T and restart:NODE@T"
         )))
     };
     let (process, kind) = match fault.what {

@@ -1,4 +1,4 @@
-//! From a scenario to a plan: every wish checked, every default filled in.
+//! Plans: scenarios with every value checked and every default filled in.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,33 +14,33 @@ use crate::arrangements::EVERY;
 use crate::scenario::Load;
 use crate::{Error, Scenario, read_text};
 
-/// A run that can begin.
+/// A scenario that can be run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What was asked for, with the defaults that matter filled in.
+    /// The scenario, with number of nodes and seed filled in.
     pub scenario: Scenario,
     /// Group, topology, mistake, variants.
     pub setup: Setup,
-    /// Who asks how often.
+    /// The requests of each node.
     pub workload: Workload,
-    /// The world.
+    /// The simulated world.
     pub config: Config,
-    /// What is judged.
+    /// The properties that are judged.
     pub watch: Watch,
-    /// What the algorithm assumes, in the variant chosen.
+    /// The assumptions of the algorithm in the chosen variant.
     pub assumes: &'static [Assumption],
-    /// Assumptions of the algorithm that do not hold, with what breaks each.
+    /// The assumptions that the scenario breaks, each with the option or fault that does so.
     pub broken: Vec<(Assumption, String)>,
-    /// Options that were given and say nothing here, and why.
+    /// Options that are given but have no effect, each with the reason.
     pub idle: Vec<(&'static str, &'static str)>,
-    /// Whether nothing breaks what the plain form of the algorithm assumes: only then it costs what
-    /// its formulas say, even if a variant outlives more.
+    /// Whether all assumptions of the plain form of the algorithm hold. Cost formulas apply only then, even
+    /// if the chosen variant tolerates more faults.
     pub regular: bool,
 }
 
-/// As many nodes where nobody says.
+/// Number of nodes if neither option nor file names one.
 const DEFAULT_NODES: usize = 5;
-/// No message takes less, in T.
+/// The least delay of a message, in T.
 const TICK: f64 = 1.0 / konklave_sim::UNIT as f64;
 /// Above this many nodes, happened-before order is not watched: its vectors would be too large.
 const MOST_FOR_ORDER: usize = 256;
@@ -48,7 +48,7 @@ const MOST_FOR_ORDER: usize = 256;
 impl Plan {
     /// The plan for `scenario`; `endless` algorithms run for a fixed time.
     pub fn new(sheet: &DataSheet, mut scenario: Scenario, endless: bool) -> Result<Self, Error> {
-        // An empty line of a variable says nothing.
+        // An environment variable may contain empty lines.
         scenario.set.retain(|word| !word.trim().is_empty());
         scenario.faults.retain(|fault| !fault.trim().is_empty());
         let seed = scenario.seed.unwrap_or(1);
@@ -83,14 +83,14 @@ impl Plan {
         Ok(Self { scenario, setup, workload, config, watch, assumes, broken, idle, regular })
     }
 
-    /// The same plan, judged by what the chosen variant assumes, whose timeouts allow for delays up
-    /// to `longest_delay`.
+    /// The plan with the assumptions of the chosen variant, whose timeouts allow delays up to
+    /// `longest_delay`.
     pub(crate) fn judged_by(self, variant: &DataSheet, longest_delay: Option<f64>) -> Self {
         let broken = broken_assumptions(variant, &self.config, &self.setup, longest_delay);
         Self { assumes: variant.assumes, broken, ..self }
     }
 
-    /// What is known for cost formulas, given who was served how often.
+    /// The facts for cost formulas; `served` counts the grants of each process.
     pub fn facts<'a>(&'a self, served: &'a [(ProcessId, u64)]) -> Facts<'a> {
         let delayed = self
             .config
@@ -99,7 +99,7 @@ impl Plan {
             .any(|f| matches!(f.what, What::Pause(_) | What::Message(_, Mishap::Delay(_))));
         let undisturbed =
             self.config.faults.is_empty() && self.config.loss + self.config.duplicate == 0.0;
-        // One who asks alone can still overtake itself.
+        // Even requests of a single client can overtake each other.
         let askers = self.workload.requests.iter().filter(|&&times| times > 0).count();
         let in_order = self.config.fifo || self.config.delay.is_constant();
         Facts {
@@ -146,7 +146,7 @@ fn topology(
     let from_file = matches!(spec, Spec::File(_));
     let n = scenario.nodes.or(listed).unwrap_or(if from_file { 0 } else { DEFAULT_NODES });
     if n > MAX_ID as usize + 1 {
-        return usage(format!("--nodes {n}: at most 2^24 nodes can be simulated"));
+        return usage(format!("--nodes {n}: the most is 2^24 nodes"));
     }
     let mut unread = None;
     let parsed = spec.build(n, &rng.fork(1), |file| {
@@ -183,7 +183,7 @@ fn group(
 ) -> Result<Group, Error> {
     let given = scenario.ids.as_deref();
     if let (Some(ids), Some(_)) = (given, &file_ids) {
-        return usage(format!("--ids {ids}: the topology file gives the ids already"));
+        return usage(format!("--ids {ids}: the topology file already names the ids"));
     }
     let ascending = || (0..n as u32).map(ProcessId);
     let ids = match (given, file_ids) {
@@ -197,13 +197,13 @@ fn group(
         }
         (Some(EVERY), None) => {
             return usage(format!(
-                "--ids {EVERY} is for `check`, which explores one arrangement after the other"
+                "--ids {EVERY} works only with `check`, which explores each arrangement in turn"
             ));
         }
         (Some(text), None) => {
             let ids = text.split(',').map(|word| id(word, "ids")).collect::<Result<Vec<_>, _>>()?;
             if ids.len() != n {
-                return usage(format!("--ids names {} nodes, but there are {n}", ids.len()));
+                return usage(format!("--ids names {} nodes, but the group has {n}", ids.len()));
             }
             ids
         }
@@ -217,9 +217,9 @@ fn id(word: &str, option: &str) -> Result<ProcessId, Error> {
     match digits.parse() {
         Ok(id) if id <= MAX_ID => Ok(ProcessId(id)),
         _ if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            usage(format!("--{option}: id {word} is too large: ids go from 0 to {MAX_ID}"))
+            usage(format!("--{option}: id {word} is too large; ids are numbers from 0 to {MAX_ID}"))
         }
-        _ => usage(format!("--{option}: `{word}` is no id: ids are numbers, as in 3,1,2")),
+        _ => usage(format!("--{option}: `{word}` is not an id; ids are numbers, as in 3,1,2")),
     }
 }
 
@@ -231,7 +231,10 @@ fn list(text: &Option<String>, option: &str, group: &Group) -> Result<Vec<Proces
     for word in text.split(',') {
         let p = id(word, option)?;
         if !group.contains(p) {
-            return usage(format!("--{option}: {p} is no member; members are {}", some(group)));
+            return usage(format!(
+                "--{option}: {p} is not a member of the group; members are {}",
+                some(group)
+            ));
         }
         if !members.contains(&p) {
             members.push(p);
@@ -258,7 +261,7 @@ fn mistake(sheet: &DataSheet, scenario: &Scenario) -> Result<Option<&'static str
         return usage(format!("--mistake {name}: {} has no known mistakes", sheet.name));
     }
     usage(format!(
-        "--mistake {name}: {} knows {}{}",
+        "--mistake {name}: the known mistakes of {} are {}{}",
         sheet.name,
         names.join(", "),
         crate::did_you_mean(name, names.iter().copied())
@@ -269,33 +272,38 @@ fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static st
     let mut chosen = BTreeMap::new();
     for word in &scenario.set {
         let Some((name, value)) = word.split_once('=') else {
-            return usage(format!("--set {word}: it needs NAME=VALUE"));
+            return usage(format!("--set {word}: expected NAME=VALUE"));
         };
         let Some(switch) = sheet.switches.iter().find(|s| s.name == name) else {
             let names: Vec<&str> = sheet.switches.iter().map(|s| s.name).collect();
-            let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-            return usage(format!("--set {word}: with {} one can set {known}", sheet.name));
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return usage(format!("--set {word}: the settings of {} are {known}", sheet.name));
         };
         if !switch.accepts(value) {
             let values = switch.values.join(", ");
             let numbers = switch.values.contains(&"<number>");
             let most = if numbers { format!(", up to {}", Switch::LARGEST) } else { String::new() };
-            return usage(format!("--set {word}: {name} is one of {values}{most}"));
+            return usage(format!("--set {word}: {name} must be one of {values}{most}"));
         }
         chosen.insert(switch.name, value.to_owned());
     }
     Ok(chosen)
 }
 
-/// Who asks when.
+/// The times of requests.
 fn script(scenario: &Scenario, group: &Group) -> Result<Vec<(ProcessId, f64)>, Error> {
     let mut script = Vec::new();
     for word in scenario.script.iter().flat_map(|s| s.split(',')) {
-        let wrong = || Error::Usage(format!("--script: `{word}` is not NODE@TIME, as in 2@3.5"));
+        let wrong = || {
+            Error::Usage(format!("--script: `{word}` is not of the form NODE@TIME, as in 2@3.5"))
+        };
         let (node, time) = word.trim().split_once('@').ok_or_else(wrong)?;
         let p = id(node, "script")?;
         if !group.contains(p) {
-            return usage(format!("--script: {p} is no member; members are {}", some(group)));
+            return usage(format!(
+                "--script: {p} is not a member of the group; members are {}",
+                some(group)
+            ));
         }
         let time = time.trim_end_matches('T').parse::<f64>().ok();
         script.push((p, time.filter(|t| (0.0..1e12).contains(t)).ok_or_else(wrong)?));
@@ -317,7 +325,7 @@ fn workload(
             ("entries", scenario.entries.is_some()),
         ];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-            return usage(format!("--script and --{option} exclude each other"));
+            return usage(format!("--script and --{option} cannot be combined"));
         }
         let times = |p: &ProcessId| script.iter().filter(|(q, _)| q == p).count() as u32;
         let asks = |p: &ProcessId| times(p) > 0;
@@ -338,29 +346,31 @@ fn workload(
             }
             Some(_) => {
                 let n = group.len();
-                return usage(format!("--initiators {text}: there are only {n} nodes"));
+                return usage(format!("--initiators {text}: the group has only {n} nodes"));
             }
             None => list(&scenario.initiators, "initiators", group)?,
         },
     };
     let starters: ProcessSet = initiators.iter().copied().collect();
     let requests = match (&scenario.requests, scenario.entries) {
-        (Some(_), Some(_)) => return usage("--requests and --entries exclude each other"),
+        (Some(_), Some(_)) => return usage("--requests and --entries cannot be combined"),
         (Some(text), None) => {
             let number = |word: &str| {
                 word.trim().parse::<u32>().map_err(|_| {
-                    Error::Usage(format!("--requests: `{word}` is no number, as in 2,1,0"))
+                    Error::Usage(format!(
+                        "--requests: `{word}` is not a number; expected a list, as in 2,1,0"
+                    ))
                 })
             };
             let requests = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
             if requests.len() != group.len() {
                 let (k, n) = (requests.len(), group.len());
-                return usage(format!("--requests gives {k} numbers for {n} nodes"));
+                return usage(format!("--requests has {k} numbers, but the group has {n} nodes"));
             }
             requests
         }
         (None, entries) => {
-            // Who is no initiator asks for nothing, whatever the problem is.
+            // A node that is no initiator makes no requests, whatever the problem is.
             let asks = |p: &ProcessId| scenario.initiators.is_none() || starters.contains(*p);
             let times = entries.unwrap_or(1);
             group.members().iter().map(|p| if asks(p) { times } else { 0 }).collect()
@@ -370,9 +380,10 @@ fn workload(
     if let (Some(_), Some(_)) = (&scenario.initiators, &scenario.requests)
         && let Some(p) = group.members().iter().find(|p| times(p) > 0 && !starters.contains(**p))
     {
+        let times = times(p);
         return usage(format!(
-            "--initiators leaves out {p}, but --requests lets it ask {} times",
-            times(p)
+            "--requests lets {p} make {times} request{}, but --initiators does not name it",
+            if times == 1 { "" } else { "s" }
         ));
     }
     let initiators = initiators.into_iter().filter(|p| times(p) > 0).collect();
@@ -382,7 +393,7 @@ fn workload(
 fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Result<Config, Error> {
     let probability = |p: Option<f64>, option: &str| match p {
         Some(p) if !(0.0..=1.0).contains(&p) => {
-            usage(format!("--{option} {p}: a probability lies between 0 and 1"))
+            usage(format!("--{option} {p}: a probability must lie between 0 and 1"))
         }
         p => Ok(p.unwrap_or(0.0)),
     };
@@ -396,7 +407,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
     };
     let mut faults = Vec::new();
     if setup.down.len() == setup.group.len() {
-        return usage("--down: nobody would be up");
+        return usage("--down: at least one node must be up");
     }
     for p in &setup.down {
         faults.push(Fault {
@@ -410,30 +421,30 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         if let Some(stranger) = fault.nodes().into_iter().find(|p| !setup.group.contains(*p)) {
             let members = some(&setup.group);
             return usage(format!(
-                "--fault {text}: {stranger} is no member; members are {members}"
+                "--fault {text}: {stranger} is not a member of the group; members are {members}"
             ));
         }
-        if let Some(why) = senseless(&fault, setup) {
+        if let Some(why) = impossible(&fault, setup) {
             return usage(format!("--fault {text}: {why}"));
         }
         faults.push(fault);
     }
-    if let Some(restart) = faults.iter().find(|fault| restarts_nobody(fault, &faults)) {
-        return usage(format!("--fault {restart}: it never crashed before"));
+    if let Some(restart) = faults.iter().find(|fault| restarts_live_node(fault, &faults)) {
+        return usage(format!("--fault {restart}: no fault crashes this node before"));
     }
     let detect_after = match scenario.detect_after.as_deref() {
         None => Some(3.0),
         Some("never") => None,
         Some(text) => match text.trim_end_matches('T').parse::<f64>() {
             Ok(t) if (0.0..1e9).contains(&t) => Some(t),
-            _ => return usage(format!("--detect-after {text}: it is a time in T, or `never`")),
+            _ => return usage(format!("--detect-after {text}: expected a time in T, or `never`")),
         },
     };
-    // What watches for ever is looked at for a while, a larger group for a longer one.
+    // Endless algorithms run for a fixed time, which is longer for larger groups.
     let endless_limit = 100.0_f64.max(25.0 * setup.group.len() as f64);
     let time_limit = scenario.time_limit.unwrap_or(if endless { endless_limit } else { 1e8 });
     if !(time_limit > 0.0 && time_limit <= 1e15) {
-        return usage(format!("--time-limit {time_limit}: it must be positive"));
+        return usage(format!("--time-limit {time_limit}: must be positive"));
     }
     Ok(Config {
         script: Vec::new(),
@@ -453,8 +464,8 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
     })
 }
 
-/// Why a fault makes no sense, if it makes none.
-fn senseless(fault: &Fault, setup: &Setup) -> Option<String> {
+/// Why a fault is impossible in this group, if it is.
+fn impossible(fault: &Fault, setup: &Setup) -> Option<String> {
     match &fault.what {
         What::Cut(from, to) if from == to => Some(format!("{from} has no channel to itself")),
         What::Break(one, other) if !are_linked(*one, *other, setup) => {
@@ -464,21 +475,21 @@ fn senseless(fault: &Fault, setup: &Setup) -> Option<String> {
             let mut all: Vec<ProcessId> = sides.iter().flatten().copied().collect();
             all.sort_unstable();
             let twice = all.windows(2).find(|pair| pair[0] == pair[1])?;
-            Some(format!("{} is on two sides", twice[0]))
+            Some(format!("{} stands on two sides of the partition", twice[0]))
         }
         _ => None,
     }
 }
 
-/// Whether the topology has a link between them, in either direction.
+/// Whether the topology links two processes, in either direction.
 fn are_linked(one: ProcessId, other: ProcessId, setup: &Setup) -> bool {
     let [one, other] = [one, other].map(|p| setup.place(p));
     let leads = |from: usize, to: usize| setup.topology.adjacent(from).any(|p| p == to);
     one != other && (leads(one, other) || leads(other, one))
 }
 
-/// Whether this fault restarts someone whom no fault crashes, or only later ones.
-fn restarts_nobody(fault: &Fault, faults: &[Fault]) -> bool {
+/// Whether this fault restarts a node that no earlier fault crashes.
+fn restarts_live_node(fault: &Fault, faults: &[Fault]) -> bool {
     let What::Restart(p, _) = fault.what else { return false };
     !faults.iter().any(|other| {
         let before = match (other.when, fault.when) {
@@ -491,12 +502,11 @@ fn restarts_nobody(fault: &Fault, faults: &[Fault]) -> bool {
     })
 }
 
-/// So many steps let every algorithm of the catalog end that ends at all; a run that goes on is cut off
-/// there, and says so.
+/// The default step limit. Every terminating algorithm of the catalog ends before it.
 fn enough(workload: &Workload, n: usize) -> u64 {
     let n = n as u64;
-    let wishes: u64 = workload.requests.iter().map(|&r| u64::from(r)).sum();
-    (10_000_000 + 1000 * n + 4 * n * n).min(1_000_000_000).saturating_add(wishes * (100 + 20 * n))
+    let requests: u64 = workload.requests.iter().map(|&r| u64::from(r)).sum();
+    (10_000_000 + 1000 * n + 4 * n * n).min(1_000_000_000).saturating_add(requests * (100 + 20 * n))
 }
 
 fn delay(scenario: &Scenario, setup: &Setup) -> Result<Delay, Error> {
@@ -516,7 +526,7 @@ fn delay(scenario: &Scenario, setup: &Setup) -> Result<Delay, Error> {
     }
 }
 
-/// Which assumptions the world breaks, and how.
+/// The assumptions that the world breaks, each with its cause.
 fn broken_assumptions(
     sheet: &DataSheet,
     config: &Config,
@@ -559,7 +569,7 @@ fn broken_assumptions(
             Assumption::Synchronous | Assumption::BoundedDelays
                 if config.delay.longest().is_none() =>
             {
-                Some("delays have no limit".into())
+                Some("delays have no bound".into())
             }
             Assumption::BoundedDelays => None,
             Assumption::Synchronous => late(config, longest_delay).or_else(|| {
@@ -586,9 +596,9 @@ fn broken_assumptions(
     broken
 }
 
-/// That a delay is longer than timeouts allow for, where it may be.
+/// The cause if delays may exceed the timeouts.
 fn late(config: &Config, most: Option<f64>) -> Option<String> {
     let (longest, most) = (config.delay.longest()?, most?);
     (longest > most)
-        .then(|| format!("a message may take {longest} T, and its timeouts allow for {most} T"))
+        .then(|| format!("a message may take {longest} T but the timeouts allow for {most} T"))
 }

@@ -1,4 +1,4 @@
-//! What is known of the real worlds without a network: a recorded run of one is replayed anywhere.
+//! Facts about real worlds that replay needs, also in builds without network.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::report::{RunReport, Verdict};
 /// The names of the real worlds, as in the header of a recording.
 pub(crate) const REAL_WORLDS: [&str; 4] = ["threads", "tcp", "udp", "multicast"];
 
-/// What the command that repeats a run says besides the scenario.
+/// The options, besides the scenario, of the command that repeats a run.
 pub(crate) fn command(world: &str, unit: Duration) -> String {
     format!(" --world {world} --unit {}", unit.as_secs_f64() * 1e3)
 }
 
-/// A real network may be slower than any timeout, and nobody can tell whether it was.
+/// A real network may be slower than any timeout, so time bounds are not judged.
 pub(crate) fn doubt_time_bounds(report: &mut RunReport, plan: &Plan) {
     let assumed = plan.assumes.contains(&Assumption::Synchronous);
     if assumed && matches!(report.verdict, Verdict::Violated | Verdict::Stuck) {

@@ -1,4 +1,4 @@
-//! What a run or a check tells: the schemas `konklave.run/1` and `konklave.check/1`.
+//! Reports of runs and checks: the schemas `konklave.run/1` and `konklave.check/1`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use konklave_algorithms::Metric;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What a run tells.
+/// The report of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunReport {
     /// `konklave.run/1`.
@@ -26,11 +26,11 @@ pub struct RunReport {
     pub mistake: Option<String>,
     /// ok, violated, stuck or unfinished.
     pub verdict: Verdict,
-    /// What broke.
+    /// The violations.
     pub violations: Vec<ViolationReport>,
     /// Assumptions that did not hold.
     pub broken_assumptions: Vec<String>,
-    /// Who waits for ever.
+    /// The processes whose clients wait.
     pub waiting: Vec<u32>,
     /// How long it took, in T.
     pub time: f64,
@@ -43,7 +43,7 @@ pub struct RunReport {
     /// The measures of the problem, under its name.
     #[serde(flatten)]
     pub problem: Map<String, Value>,
-    /// What repeats this run.
+    /// The command that repeats this run.
     pub command: String,
 }
 
@@ -55,7 +55,7 @@ pub enum Verdict {
     Ok,
     /// A property broke.
     Violated,
-    /// Nothing more can happen, but someone waits.
+    /// No further event is possible, but a client waits.
     Stuck,
     /// It was cut off before it ended.
     Unfinished,
@@ -89,7 +89,7 @@ pub struct ViolationReport {
     pub property: String,
     /// When, in T.
     pub at: f64,
-    /// What happened.
+    /// The description of the violation.
     pub detail: String,
 }
 
@@ -111,7 +111,7 @@ pub struct Messages {
 /// A measure against its formula.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct BoundReport {
-    /// What is measured.
+    /// The metric.
     pub metric: Metric,
     /// As the book writes it.
     pub formula: String,
@@ -124,9 +124,9 @@ pub struct BoundReport {
     pub least: Option<f64>,
     /// Whether the measure must be exactly that.
     pub exact: bool,
-    /// What was measured; none where nothing was.
+    /// The measured value, if there is one.
     pub measured: Option<f64>,
-    /// Whether it keeps to it; none where it does not apply.
+    /// Whether the measured value keeps the bound; none where the formula does not apply.
     pub holds: Option<bool>,
     /// Why it does not apply.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,16 +136,16 @@ pub struct BoundReport {
 /// Which processes stood for each other in a check.
 #[derive(Clone, Debug, Serialize)]
 pub struct SymmetryReport {
-    /// In how many ways a state was renamed; 1 if only by leaving all as it is.
+    /// The number of permutations, with the identity.
     pub permutations: usize,
-    /// Who stood for whom, by ids.
+    /// The classes of interchangeable processes, by ids.
     pub interchangeable: Vec<Vec<u32>>,
-    /// What the first way to rename was refuted by, if one was.
+    /// Why the first permutation was refuted, if one was.
     pub refuted: Option<String>,
 }
 
 impl BoundReport {
-    /// What is measured, in words.
+    /// The metric in words.
     pub fn name(&self) -> String {
         let metric = serde_json::to_value(self.metric).unwrap_or_default();
         metric.as_str().unwrap_or_default().replace('_', " ")
@@ -166,13 +166,13 @@ impl BoundReport {
 /// Arrangements of ids, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct ArrangementsReport {
-    /// So many were explored: all, or up to the first that breaks something.
+    /// The number of explored arrangements: all, or up to the first violation.
     pub explored: usize,
-    /// So many there are.
+    /// The number of all arrangements.
     pub of: usize,
 }
 
-/// What a check tells.
+/// The report of a check.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckReport {
     /// `konklave.check/1`.
@@ -188,18 +188,18 @@ pub struct CheckReport {
     pub mistake: Option<String>,
     /// Whether channels keep their order.
     pub fifo: bool,
-    /// What may happen besides the protocol.
+    /// The budgets: events besides those of the protocol.
     pub budgets: BTreeMap<&'static str, Value>,
-    /// What is judged.
+    /// The judged properties.
     pub properties: Vec<String>,
     /// exhausted, violated or bounded.
     pub verdict: &'static str,
     /// Which bound ended the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<&'static str>,
-    /// The property that broke.
+    /// The violated property.
     pub property: Option<String>,
-    /// What happened.
+    /// The description of the violation.
     pub detail: Option<String>,
     /// The rule that failed and the step that decided, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -211,16 +211,16 @@ pub struct CheckReport {
     pub states: u64,
     /// Steps between them.
     pub transitions: u64,
-    /// The longest shortest way.
+    /// The depth of the state graph.
     pub depth: u32,
     /// The fewest and the most messages of a run that ends, where they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<(u32, u32)>,
-    /// How long it took.
+    /// The duration in seconds.
     pub seconds: f64,
-    /// How fast it went.
+    /// Explored states per second.
     pub states_per_second: f64,
-    /// The most memory the states took, about.
+    /// The approximate peak memory of the states.
     pub peak_bytes: u64,
     /// Which reduction was used.
     pub reduction: &'static str,
@@ -236,6 +236,6 @@ pub struct CheckReport {
     pub witness_loops_from: Option<usize>,
     /// The steps of a shortest run that breaks the property.
     pub witness: Vec<String>,
-    /// What repeats this check.
+    /// The command that repeats this check.
     pub command: String,
 }

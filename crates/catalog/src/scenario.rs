@@ -1,4 +1,4 @@
-//! Scenarios: everything about a run that can be chosen, on the command line or in a file.
+//! Scenarios: all parameters of a run, from the command line or from a file.
 
 use clap::{ArgAction, Args};
 use konklave_algorithms::problem::{self, Case};
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// What is run, and in which world. On the command line each key is an option; in a scenario file
-/// (TOML) each is a key of the same name.
+/// The parameters of a run. Each is an option of the command line, and a key of the same name in a
+/// scenario file (TOML).
 #[derive(Args, Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[command(next_help_heading = "Group")]
@@ -17,58 +17,58 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<String>,
 
-    /// How many nodes
+    /// Number of nodes
     #[arg(short = 'n', long, env = "KONKLAVE_NODES", value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
 
-    /// Who is linked with whom: ring, path, star, tree, grid:3x4, complete, …, or a file
+    /// Links between nodes: ring, path, star, tree, grid:3x4, complete, …, or a file
     #[arg(long, env = "KONKLAVE_TOPOLOGY", value_name = "KIND|FILE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<String>,
 
-    /// The ids in node order: asc, desc, random, or a list
+    /// Ids in node order: asc, desc, random, or a list
     #[arg(long, env = "KONKLAVE_IDS", value_name = "LIST")]
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub ids: Option<String>,
 
-    /// Who asks (starts an election, takes the lock, sends): all, a list of ids, or a number of nodes
-    /// chosen at random (3x)
-    #[arg(long, env = "KONKLAVE_INITIATORS", value_name = "WHO")]
+    /// Nodes that start an election, request the lock or send: all, a list of ids, or a number of
+    /// random nodes (3x)
+    #[arg(long, env = "KONKLAVE_INITIATORS", value_name = "IDS")]
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub initiators: Option<String>,
 
-    /// Who is down from the start: a list of ids
+    /// Nodes that are down from the start: a list of ids
     #[arg(long, env = "KONKLAVE_DOWN", value_name = "LIST")]
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub down: Option<String>,
 
-    /// Choose among an algorithm's variants (see `list ALGORITHM`); may be given several times
+    /// Variant of the algorithm (see `list ALGORITHM`); repeatable
     #[arg(long = "set", env = "KONKLAVE_SET", value_delimiter = '\n', value_name = "NAME=VALUE")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
 
-    /// Make a known mistake of the sources (see `list ALGORITHM`)
+    /// Run the algorithm with a known mistake from the literature (see `list ALGORITHM`)
     #[arg(long, env = "KONKLAVE_MISTAKE", value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mistake: Option<String>,
 
-    /// How often each node asks
+    /// Requests of each node
     #[arg(long, env = "KONKLAVE_ENTRIES", value_name = "K", help_heading = "Workload")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<u32>,
 
-    /// How often each node asks, one by one in node order: 2,1,0
+    /// Requests of each node, as a list in node order: 2,1,0
     #[arg(long, env = "KONKLAVE_REQUESTS", value_name = "LIST", help_heading = "Workload")]
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub requests: Option<String>,
 
-    /// A script of requests: NODE@TIME, in T, as in 0@0,2@3.5,2@9; says who asks and how often, too
+    /// Times of all requests: NODE@TIME, in T, as in 0@0,2@3.5,2@9
     #[arg(long, env = "KONKLAVE_SCRIPT", value_name = "LIST", help_heading = "Workload")]
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
 
-    /// The load: high (ask again at once) or low (requests hardly ever meet)
+    /// Load: high (each client asks again at once) or low (requests hardly ever overlap)
     #[arg(long, env = "KONKLAVE_LOAD", value_name = "LOAD", help_heading = "Workload")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
@@ -83,39 +83,39 @@ pub struct Scenario {
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub hold: Option<String>,
 
-    /// Messages that the application sends past the algorithm with each request
+    /// Messages of the application with each request, beside those of the algorithm
     #[arg(long, env = "KONKLAVE_APP_MESSAGES", value_name = "K", num_args = 0..=1,
           default_missing_value = "1", help_heading = "Workload")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_messages: Option<u32>,
 
-    /// How long messages take, in T: constant, uniform:0.5..1.5, exponential, log-normal, hops, or a file
+    /// Delay of messages, in T: constant, uniform:0.5..1.5, exponential, log-normal, hops, or a file
     #[arg(long, env = "KONKLAVE_DELAY", value_name = "MODEL", help_heading = "Network")]
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub delay: Option<String>,
 
-    /// Whether messages of one channel keep their order
+    /// Messages of one channel keep their order (the default)
     #[arg(long, env = "KONKLAVE_FIFO", num_args = 0..=1, default_missing_value = "true",
           value_name = "BOOL", help_heading = "Network", overrides_with = "no_fifo")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fifo: Option<bool>,
 
-    /// Messages may overtake each other
+    /// Messages of one channel may overtake each other
     #[arg(long = "no-fifo", action = ArgAction::SetTrue, help_heading = "Network")]
     #[serde(skip)]
     pub no_fifo: bool,
 
-    /// How likely a message is lost
+    /// Probability that a message is lost
     #[arg(long, env = "KONKLAVE_LOSS", value_name = "P", help_heading = "Network")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
 
-    /// How likely a message arrives twice
+    /// Probability that a message arrives twice
     #[arg(long, env = "KONKLAVE_DUPLICATE", value_name = "P", help_heading = "Network")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<f64>,
 
-    /// Something goes wrong, e.g. crash:2@3.5 (see `help faults`); may be given several times
+    /// Fault, e.g. crash:2@3.5 (see `help faults`); repeatable
     #[arg(
         long = "fault",
         env = "KONKLAVE_FAULTS",
@@ -126,12 +126,12 @@ pub struct Scenario {
     #[serde(default, rename = "faults", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
 
-    /// After how long, in T, everyone learns of a crash; or `never`
+    /// Time after which all processes learn of a crash, in T; or `never`
     #[arg(long, env = "KONKLAVE_DETECT_AFTER", value_name = "T", help_heading = "Network")]
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub detect_after: Option<String>,
 
-    /// Where all chance comes from
+    /// Seed of all random choices
     #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", help_heading = "Run")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -148,7 +148,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The same with what `case` adds, in a group of `n`: what was given takes precedence.
+    /// Fills in what `case` asks for in a group of `n`; values that are given take precedence.
     pub fn with(self, case: &Case, n: usize) -> Self {
         let only_last = |times: u32| {
             let all = (0..n).map(|i| if i + 1 == n { times } else { 0 }.to_string());
@@ -185,16 +185,16 @@ impl From<problem::Load> for Load {
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// Requests hardly ever meet.
+    /// Requests hardly ever overlap.
     Low,
-    /// Everyone asks again at once.
+    /// Every client asks again at once.
     High,
 }
 
-/// A text, or what is one in words: a number, or a list of them.
+/// Reads a text, a number or a list of them as a text.
 fn words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a text, a number or a list of them")]
+    #[serde(untagged, expecting = "expected a text, a number or a list of these")]
     enum Words {
         One(Word),
         List(Vec<Word>),
@@ -217,8 +217,8 @@ fn words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D:
     }))
 }
 
-/// What a deserialiser says, without its types.
-fn in_words(message: &str) -> String {
+/// Replaces the names of Rust types in an error of the deserialiser.
+fn without_types(message: &str) -> String {
     let types = [
         ("expected usize", "expected a whole number from 0 on"),
         ("expected u64", "expected a whole number from 0 on"),
@@ -237,11 +237,11 @@ impl Scenario {
         toml::from_str(text).map_err(|e| {
             let at = e.span().map_or(0, |span| span.start.min(text.len()));
             let line = text[..at].matches('\n').count() + 1;
-            Error::Data(format!("{file}:{line}: {}", in_words(e.message())))
+            Error::Data(format!("{file}:{line}: {}", without_types(e.message())))
         })
     }
 
-    /// `self`, with what it leaves open taken from `other`.
+    /// `self`, with missing values taken from `other`.
     pub fn or(self, other: Self) -> Self {
         let set = if self.set.is_empty() { other.set } else { self.set };
         let faults = if self.faults.is_empty() { other.faults } else { self.faults };
@@ -274,7 +274,7 @@ impl Scenario {
         }
     }
 
-    /// The options that say the same on the command line.
+    /// The options of the command line for this scenario.
     pub fn to_args(&self) -> String {
         let json = serde_json::to_value(self).unwrap_or_default();
         let mut args = String::new();

@@ -19,7 +19,7 @@ use crate::checking::told;
 use crate::report::{Messages, RunReport, Verdict, ViolationReport};
 use crate::{Entry, Error, Plan, command, header};
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// In figures.
@@ -43,7 +43,7 @@ pub(crate) fn simulate(entry: &Entry, plan: &Plan, record: bool) -> Result<Outco
     Ok(Outcome { report, run })
 }
 
-/// Runs `plan` once more, and says where `recorded` differs from what happens.
+/// Runs `plan` again and returns the first difference from `recorded`.
 pub(crate) fn compare(entry: &Entry, plan: &Plan, recorded: &Run) -> Option<Difference> {
     let recorder = Recorder::to(Book::Compared(Comparison::with(recorded)));
     let mut recording = Recording::Whole(recorder);
@@ -120,19 +120,19 @@ fn run(entry: &Entry, plan: &Plan, recording: &mut Recording<'_>) -> RunReport {
     report(entry, plan, facts, &ran.meter, &ran.monitor)
 }
 
-/// What a host knows of a run when it is over.
+/// The facts of a finished run.
 pub(crate) struct RunFacts {
     pub(crate) world: &'static str,
     /// Ticks in one T.
     pub(crate) unit: f64,
     pub(crate) now: u64,
     pub(crate) steps: u64,
-    /// Steps that a timer caused, in real worlds: time had a part in what happened.
+    /// Steps that a timer caused, in real worlds. They depend on real time.
     pub(crate) timers: u64,
     pub(crate) messages: Messages,
     pub(crate) violations: Vec<(u64, String, String)>,
     pub(crate) waiting: Vec<ProcessId>,
-    /// Whether nobody waits or has anything more to ask.
+    /// Whether no client waits or would make a further request.
     pub(crate) served: bool,
     pub(crate) cut_off: bool,
 }
@@ -161,7 +161,7 @@ pub(crate) fn report(
         violations.extend(bounds.iter().filter_map(|bound| broken(bound, time)));
     }
     let stuck = !run.cut_off && !run.waiting.is_empty();
-    // That a stuck run does not end is said by "stuck".
+    // The verdict `stuck` already says that a run does not end.
     let only_ends = stuck && violations.iter().all(|v| v.property == "termination");
     let verdict = if !violations.is_empty() && !only_ends {
         Verdict::Violated

@@ -1,4 +1,4 @@
-//! What a crash or a lost message does to a lock: the evaluation slides, computed.
+//! The effect of a crash or a lost message on a lock: the evaluation slides, computed.
 //!
 //! A fault-free run shows at which moments who plays which part. Then the same run is made again
 //! with one fault: someone in that part crashes, or one message of a kind is lost. Who waits for
@@ -18,18 +18,18 @@ use serde::Serialize;
 use crate::report::RunReport;
 use crate::{Entry, Error, Scenario};
 
-/// What one kind of fault does to an algorithm.
+/// The effect of one kind of fault on an algorithm.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Full name of the algorithm.
     pub algorithm: String,
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
     /// How often it was tried: at different moments, of different runs.
     pub tried: usize,
     /// How often everyone else was served nevertheless.
     pub harmless: usize,
-    /// Who is served in the worst of these runs.
+    /// The clients that are served in the worst of these runs.
     pub served: Served,
     /// How many wait for ever in the worst of these runs.
     pub waiting: usize,
@@ -37,11 +37,11 @@ pub struct Row {
     pub survivors: usize,
     /// Whether no two were ever inside together, and whatever else must never happen did not.
     pub safe: bool,
-    /// What repeats the worst of these runs; none if all were served.
+    /// The command that repeats the worst of these runs; none if all clients were served.
     pub example: Option<String>,
 }
 
-/// What goes wrong.
+/// A kind of fault.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
@@ -60,17 +60,17 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Who is still served.
+/// The clients that are still served.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Served {
-    /// Everyone.
+    /// All.
     All,
     /// All but one.
     AllButOne,
     /// Some.
     Some,
-    /// Nobody.
+    /// None.
     Nobody,
 }
 
@@ -96,15 +96,17 @@ impl fmt::Display for Served {
     }
 }
 
-/// So many fault-free runs are looked at.
+/// The number of fault-free runs.
 const SEEDS: u64 = 4;
-/// A fault is tried at most so often in the course of each.
+/// The most trials of a fault in each run.
 const TRIES: usize = 12;
-/// How often each node asks.
+/// The requests of each node.
 const ENTRIES: u32 = 6;
+/// The properties that must hold under every fault.
+const SAFETY: [&str; 2] = ["mutual exclusion", "growing fences"];
 
-/// What crashes and losses do to the lock `entry` in a group of `n`, one fault at a time; in the
-/// variant that `set` chooses.
+/// The effect of single crashes and losses on the lock `entry` in a group of `n`, in the variant that
+/// `set` chooses.
 pub fn tolerance(entry: &Entry, n: usize, set: &[String]) -> Result<Vec<Row>, Error> {
     let mut rows: BTreeMap<Fault, Row> = BTreeMap::new();
     for seed in 1..=SEEDS {

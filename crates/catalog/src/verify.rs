@@ -1,10 +1,10 @@
-//! Replay: is a recording what it says it is?
+//! Replay: compares a recording with a run from its own header.
 //!
-//! A simulated run happens again from its header, and must be the same entry by entry. A run of a real
-//! world cannot: there the processes make their steps again, the world is [audited](Audit), and clients
-//! and judges hear everything once more, so that the verdict is found anew.
+//! A simulated run is repeated from its header and must be the same, entry by entry. A run of a real world
+//! cannot be repeated. Its processes repeat their steps, the world is [audited](Audit), and clients and
+//! monitors get every event once more, so that the run is judged again.
 
-mod court;
+mod replay_judge;
 
 use konklave_trace::{
     Audit, Difference, Entry as RunEntry, Footer, Header, IncidentKind, Place, Replayed, Replayer,
@@ -12,13 +12,13 @@ use konklave_trace::{
 };
 use serde_json::Value;
 
-use self::court::Court;
+use self::replay_judge::ReplayJudge;
 use crate::real::REAL_WORLDS;
 use crate::{Entry, Plan, header, simulate};
 
 /// Verifies `run`, which was made from `plan`.
 pub(crate) fn verify(entry: &Entry, plan: &Plan, run: &Run) -> Result<Replayed, Difference> {
-    // Without a scenario nobody knows what was wanted: others may have recorded it.
+    // A recording without scenario may come from another program; its header proves nothing.
     let ours = !run.header.scenario.is_null();
     if ours && let Some(difference) = wrong_header(&run.header, header(entry, plan, "sim")) {
         return Err(difference);
@@ -33,35 +33,35 @@ pub(crate) fn verify(entry: &Entry, plan: &Plan, run: &Run) -> Result<Replayed, 
     }
     let mut audit = Audit::new(&run.header);
     let mut replayer = Replayer::new(entry.algorithm.processes(&plan.setup), &plan.setup.group);
-    let mut court = (ours && world != "check").then(|| Court::new(entry, plan));
+    let mut judge = (ours && world != "check").then(|| ReplayJudge::new(entry, plan));
     for (i, line) in run.entries.iter().enumerate() {
         audit.entry(line)?;
-        if let Some(court) = &mut court {
-            court.before(i, line)?;
+        if let Some(judge) = &mut judge {
+            judge.before(i, line)?;
         }
         replayer.entry(line)?;
-        if let Some(court) = &mut court {
-            court.after(line, &replayer);
+        if let Some(judge) = &mut judge {
+            judge.after(line, &replayer);
         }
     }
-    match (&mut court, &run.footer) {
-        (Some(court), footer) => court.close(plan, run, footer.as_ref(), &audit, &replayer)?,
+    match (&mut judge, &run.footer) {
+        (Some(judge), footer) => judge.close(plan, run, footer.as_ref(), &audit, &replayer)?,
         (None, Some(footer)) => witness_ends(run, footer)?,
         (None, None) => {}
     }
     Ok(replayer.replayed())
 }
 
-/// What is wrong with a header; `simulated` is that of a simulation by the same plan.
+/// The difference of a header from the expected one; `simulated` is the header of a simulation of the plan.
 fn wrong_header(recorded: &Header, simulated: Header) -> Option<Difference> {
     let expected = match &*recorded.world {
         "sim" => simulated,
-        // The command has options of the search that the scenario does not know.
+        // The command has options of the search, which the scenario does not hold.
         "check" => {
             let (world, unit, time) = ("check".into(), 1.0, "steps".into());
             Header { world, unit, time, command: recorded.command.clone(), ..simulated }
         }
-        // How long T was is up to whoever ran it.
+        // The length of T was chosen on the command line.
         world if REAL_WORLDS.contains(&world) => {
             Header { world: world.into(), unit: recorded.unit, ..simulated }
         }
@@ -77,7 +77,7 @@ fn wrong_header(recorded: &Header, simulated: Header) -> Option<Difference> {
     Difference::of_headers(recorded, &expected)
 }
 
-/// The end of a checker's witness says what its last entry says.
+/// Checks that the end of a witness repeats its last entry.
 fn witness_ends(run: &Run, footer: &Footer) -> Result<(), Difference> {
     let broken = run.entries.iter().enumerate().find_map(|(i, entry)| match entry {
         RunEntry::Incident(incident) => match &incident.kind {
@@ -95,14 +95,19 @@ fn witness_ends(run: &Run, footer: &Footer) -> Result<(), Difference> {
     }
     let Some((i, property, detail)) = broken else { return Ok(()) };
     if i + 1 != run.entries.len() && run.header.world == "check" {
-        let (recorded, expected) = ("more".into(), "the end".into());
-        return wrong(Place::Entry(i + 1), "a witness ends where it breaks", recorded, expected);
+        let (recorded, expected) = ("a further entry".into(), "the end".into());
+        return wrong(
+            Place::Entry(i + 1),
+            "the witness goes on after the violation",
+            recorded,
+            expected,
+        );
     }
     for (name, said) in [("property", property), ("detail", detail)] {
         if let Some(known) = footer.summary.get(name).and_then(Value::as_str)
             && known != said
         {
-            let what = format!("`{name}` differs from the end");
+            let what = format!("`{name}` differs from that of the last entry");
             return wrong(Place::Entry(i), &what, said.clone(), known.to_owned());
         }
     }

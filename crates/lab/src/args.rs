@@ -1,13 +1,14 @@
-//! The command line. What is told to the checker, what is measured and what is shown have files of their
-//! own.
+//! The command line: the commands and their options.
 
 mod checking;
 mod creating;
+mod headings;
 mod measuring;
 mod showing;
 
 pub(crate) use checking::*;
 pub(crate) use creating::*;
+pub(crate) use headings::command_line;
 pub(crate) use measuring::*;
 pub(crate) use showing::*;
 
@@ -23,19 +24,10 @@ const ABOUT: &str = "Elect a leader, take a lock, speak as a group — and see w
 
 const AFTER_HELP: &str = "\
 Examples:
-  konklave demo                                      a tour of ten seconds
-  konklave list                                      every algorithm with its data sheet
-  konklave run ricart-agrawala -n 4 --entries 2      run it, see what it costs
-  konklave ui                                        the same in the browser, faults by click
-  konklave check tree-wave -n 4 --topology path --initiators 0,3 --mistake leaf-rule
-                                                     find the shortest run that breaks it
-  konklave agent --dev                               a group of three, to try what follows
-  konklave lock reports -- ./make-reports            one at a time in the whole group
-Exit codes:
-  0 fine · 1 a property is violated · 2 undecided, a bound was reached · 64 wrong use
-  65 bad data in a file · 66 unreadable file · 69 unavailable · 70 our bug · 71 the system refused
-  73 cannot create · 74 output error · 75 lock not obtained · 76 lock lost · 77 not allowed
-  78 wrong configuration";
+  konklave run ricart-agrawala -n 4 --entries 2    run an algorithm and measure its messages
+  konklave check ricart-agrawala -n 3              explore every run of three processes
+  konklave lock reports -- ./make-reports          run a command under a lock of the group
+`konklave COMMAND --help` shows the options of a command; `konklave help exit-codes` all exit codes.";
 
 #[derive(Parser, Debug)]
 #[command(name = "konklave", version, about = ABOUT, after_help = AFTER_HELP, max_term_width = 100)]
@@ -47,62 +39,62 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Name every algorithm, or show the data sheet of one
+    /// List all algorithms, or show the data sheet of one
     List(ListArgs),
-    /// Run an algorithm and judge and measure the run
+    /// Run an algorithm once, judge the run and measure it
     Run(Box<RunArgs>),
-    /// Explore every run of a small group and judge them all
+    /// Explore every possible run of a small group and judge each
     Check(Box<CheckArgs>),
-    /// Measure what algorithms cost over n, against their formulas
+    /// Compare measured messages and delays with the formulas of the data sheets
     Costs(CostsArgs),
-    /// Measure group communication against theory: losses, orders, view changes, locks
+    /// Compare group communication with theory: losses, orders, view changes
     Anchors(AnchorsArgs),
-    /// Compute what every algorithm keeps under which fault
+    /// Compute which property each algorithm keeps under which fault
     Guarantees(GuaranteesArgs),
-    /// Run algorithms side by side: same workload, same network, same faults
+    /// Compare algorithms under the same workload, network and faults
     Compare(Box<CompareArgs>),
-    /// Run every combination of parameters, with statistics and the law they follow
+    /// Run all combinations of parameters; print statistics and growth laws
     Sweep(Box<SweepArgs>),
-    /// Measure every number of the sources again, and say which are right
+    /// Measure the figures of the literature again and report deviations
     Reproduce(ReproduceArgs),
-    /// Crash someone, or lose a message: who still gets the lock?
+    /// Crash a process or lose a message; count the clients still served
     Tolerance(ToleranceArgs),
-    /// Run a recorded run again and compare it step by step
+    /// Repeat a recorded run and compare it step by step
     Replay(ReplayArgs),
-    /// Leave out of a recorded run that breaks something all that is not needed for that
+    /// Reduce a recorded violation to the steps that cause it
     Shrink(ShrinkArgs),
     /// Draw a recorded run as a space–time diagram
     Draw(DrawArgs),
-    /// Turn a recorded run into a picture, a player, a sequence diagram, a log or a table
+    /// Convert a recorded run: picture, player, sequence diagram, log, table
     Export(ExportArgs),
-    /// Run two to four algorithms in the same world and draw them one above the other
+    /// Draw the runs of two to four algorithms on one time axis
     Race(Box<RaceArgs>),
     /// The agent and its clients.
     #[cfg(feature = "agent")]
     #[command(flatten)]
     Agent(konklave_agent::Command),
-    /// Open the workbench in the browser: run, watch, break and compare
+    /// Open the workbench in a browser: run, inspect, disturb and compare
     #[cfg(feature = "ui")]
     Ui(UiArgs),
-    /// Write a crate for an algorithm of your own, ready to run and to check
+    /// Create a crate for your own algorithm, ready to run and check
     New(NewArgs),
-    /// The project report's program: a ring of workers elects a leader, again and again
+    /// Elect leaders in a ring of threads, as the project report does
     Ring(RingArgs),
-    /// A tour of ten seconds
+    /// Show a tour of ten seconds
     Demo(DemoArgs),
-    /// Be one of the members that `demo` starts
+    /// Run one of the members that `demo` starts
     #[cfg(feature = "agent")]
     #[command(hide = true)]
     DemoMember(DemoMemberArgs),
-    /// Explain the syntax of faults, topologies, delays, properties
+    /// Explain a command, faults, topologies, delays, properties or exit codes
     Help(HelpArgs),
-    /// Be one member of a group whose members are operating system processes
+    /// Run one member of a group whose members are operating system processes
     #[command(hide = true)]
     Member(Box<MemberArgs>),
-    /// Go through every order in which threads can meet at the report's buffer
+    /// Explore every interleaving of threads at the report's buffer
     #[command(hide = true)]
     Buffer(BufferArgs),
-    /// Print a completion script for a shell
+    /// Print the completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page
     Man(ManArgs),
@@ -117,15 +109,16 @@ Examples:
   konklave list maekawa -n 91 --set quorums=plane
   konklave list --format json")]
 pub(crate) struct ListArgs {
-    /// A problem (mutex, election, …) or an algorithm
+    /// Problem (mutex, election, …) or algorithm
+    #[arg(value_name = "PROBLEM|ALGORITHM")]
     pub(crate) what: Option<String>,
-    /// How many nodes: how large quorums are depends on it
+    /// Number of nodes; the size of quorums depends on it
     #[arg(short = 'n', long, value_name = "N", requires = "what")]
     pub(crate) nodes: Option<usize>,
-    /// The variant whose quorums to show; may be given several times
+    /// Variant whose quorums are shown; repeatable
     #[arg(long = "set", value_name = "NAME=VALUE", requires = "what")]
     pub(crate) set: Vec<String>,
-    /// The form of the output
+    /// Output format
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -140,41 +133,41 @@ Examples:
   konklave run --scenario lossy.toml --format json")]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
-    /// The algorithm: problem/name, or the name alone
+    /// Algorithm: problem/name, or the name alone
     pub(crate) algorithm: Option<String>,
 
     #[command(flatten)]
     pub(crate) scenario: Scenario,
 
-    /// Read what is not given here from a scenario file (TOML)
+    /// Scenario file (TOML) with values for options that are not given
     #[arg(long = "scenario", env = "KONKLAVE_SCENARIO", value_name = "FILE", help_heading = "Run")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Where it runs: simulated, on threads, or on TCP, UDP or multicast sockets
+    /// World of the run: simulation, threads, or TCP, UDP or multicast sockets
     #[arg(long, env = "KONKLAVE_WORLD", value_enum, default_value_t, help_heading = "Run")]
     pub(crate) world: World,
 
-    /// How long T is in the real worlds [default: 5]
+    /// Length of T in ms; only in real worlds (not sim) [default: 5]
     #[arg(long, env = "KONKLAVE_UNIT", value_name = "MS", help_heading = "Run")]
     pub(crate) unit: Option<f64>,
 
-    /// Tell the run step by step (small runs are told anyway)
+    /// Print the run step by step (default for small runs)
     #[arg(long, help_heading = "Output")]
     pub(crate) story: bool,
 
-    /// Tell states, too
+    /// Print the states of processes, too
     #[arg(long, help_heading = "Output")]
     pub(crate) states: bool,
 
-    /// Record the run to a file that `replay`, `draw` and `export` read; .runz is compact
+    /// Record the run for `replay`, `draw` and `export`; a name ending in .runz gives the compact form
     #[arg(long, env = "KONKLAVE_RECORD", value_name = "FILE", help_heading = "Output")]
     pub(crate) record: Option<PathBuf>,
 
-    /// Draw the run as a space–time diagram
+    /// Draw the run as a space–time diagram (SVG, or PNG by the name)
     #[arg(long, env = "KONKLAVE_SVG", value_name = "FILE", help_heading = "Output")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// The form of the output
+    /// Output format
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: Format,
 }
@@ -184,66 +177,66 @@ pub(crate) struct RunArgs {
 Examples:
   konklave ui
   konklave ui --no-open --port 8000
-The address that is printed holds a token: whoever knows it can use the workbench, nobody else.")]
+The printed address contains an access token. Share it only with people who may use this workbench.")]
 pub(crate) struct UiArgs {
-    /// Only print the address, open no browser
+    /// Print the address without opening a browser
     #[arg(long, env = "KONKLAVE_NO_OPEN")]
     pub(crate) no_open: bool,
-    /// The port; 0 takes a free one
+    /// Port; 0 chooses a free one
     #[arg(long, env = "KONKLAVE_PORT", value_name = "PORT", default_value_t = 0)]
     pub(crate) port: u16,
-    /// Where to listen; anything but loopback can be reached by others, without encryption
+    /// Address to listen on; other machines reach any address but loopback, without encryption
     #[arg(long, env = "KONKLAVE_LISTEN", value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) listen: IpAddr,
-    /// The socket of an agent to look at (Live); may be given several times [default: this
-    /// machine's, if it runs]
+    /// Socket of an agent for the page Live; repeatable [default: the socket of this machine's
+    /// agent, if one runs]
     #[arg(long, env = "KONKLAVE_SOCKET", value_name = "SOCKET", value_delimiter = ',')]
     pub(crate) agent: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct MemberArgs {
-    /// The algorithm: problem/name, or the name alone
+    /// Algorithm: problem/name, or the name alone
     pub(crate) algorithm: String,
 
     #[command(flatten)]
     pub(crate) scenario: Scenario,
 
-    /// Which member
+    /// Id of this member
     #[arg(long, value_name = "ID")]
     pub(crate) me: u32,
 
-    /// How long T is
+    /// Length of T in ms
     #[arg(long, value_name = "MS", default_value_t = 5.0)]
     pub(crate) unit: f64,
 
-    /// At which address of this machine it listens
+    /// Address of this machine to listen on
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) listen: Ipv4Addr,
 
-    /// Where all are reached by one datagram; without it there are connections
+    /// Multicast address of the group; without it members connect over TCP
     #[arg(long, value_name = "IP:PORT")]
     pub(crate) multicast: Option<SocketAddrV4>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct BufferArgs {
-    /// Which code
+    /// Implementation of the buffer
     #[arg(value_enum)]
     pub(crate) code: BufferCode,
-    /// Let so many workers hold an election over such buffers, in time
+    /// Also run a timed election of this many workers over such buffers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) workers: Option<u32>,
-    /// How many of them start it, all at once
+    /// Number of workers that start the election at the same time
     #[arg(long, value_name = "K", default_value_t = 1, requires = "workers")]
     pub(crate) initiators: u32,
-    /// How long one waits until its message is taken, in milliseconds
+    /// Timeout of a writer whose message is not taken, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 2000, requires = "workers")]
     pub(crate) timeout: u32,
-    /// How long a worker sleeps after each task, in milliseconds
+    /// Pause of a worker after each task, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 500, requires = "workers")]
     pub(crate) worker_sleep: u32,
-    /// The form of the output
+    /// Output format
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -265,9 +258,9 @@ pub(crate) enum World {
     Threads,
     /// Real tasks, TCP sockets on this machine between them
     Tcp,
-    /// Real tasks, datagrams on this machine between them: what is lost is lost
+    /// Real tasks, datagrams on this machine between them; lost datagrams are not sent again
     Udp,
-    /// The same, by IP multicast: what one says to many is one datagram
+    /// Real tasks, IP multicast between them: a message to many processes is one datagram
     Multicast,
 }
 
@@ -290,7 +283,7 @@ pub(crate) struct RingArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  konklave demo\n  konklave demo --svg tour.svg")]
 pub(crate) struct DemoArgs {
-    /// Draw the run of the second act
+    /// Draw the run of the second part
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 }
@@ -298,10 +291,10 @@ pub(crate) struct DemoArgs {
 #[cfg(feature = "agent")]
 #[derive(Args, Debug)]
 pub(crate) struct DemoMemberArgs {
-    /// Where all members listen
+    /// Addresses of all members
     #[arg(long, value_name = "LIST", value_delimiter = ',', required = true)]
     pub(crate) seeds: Vec<String>,
-    /// Which of them this one is, from 0
+    /// Index of this member in the list, from 0
     #[arg(long, value_name = "I")]
     pub(crate) index: usize,
 }
@@ -313,21 +306,21 @@ Examples:
   konklave help run
 Topics: faults, topologies, delays, properties, scenarios, exit-codes; or the name of a command")]
 pub(crate) struct HelpArgs {
-    /// About what: a topic, or a command
+    /// Topic or command
     pub(crate) topic: Option<String>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Topic {
-    /// What `--fault` takes
+    /// Values of `--fault`
     Faults,
-    /// What `--topology` takes
+    /// Values of `--topology`
     Topologies,
-    /// What `--delay` takes
+    /// Values of `--delay`
     Delays,
-    /// What `--property` takes
+    /// Values of `--property`
     Properties,
-    /// What a scenario file may say
+    /// Keys of a scenario file
     Scenarios,
     /// All exit codes
     ExitCodes,
@@ -338,7 +331,7 @@ pub(crate) enum Topic {
     after_help = "Examples:\n  konklave completions bash > /etc/bash_completion.d/konklave\n  konklave completions fish | source"
 )]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
@@ -346,6 +339,6 @@ pub(crate) struct CompletionsArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  konklave man | man -l -\n  konklave man run | man -l -")]
 pub(crate) struct ManArgs {
-    /// A command; default: all of konklave
+    /// Command [default: all of konklave]
     pub(crate) command: Option<String>,
 }

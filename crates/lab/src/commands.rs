@@ -72,17 +72,16 @@ pub(crate) fn dispatch(catalog: &'static Catalog, cli: Cli) -> Done {
     }
 }
 
-/// Whether there is something to read: known before anything is opened for writing.
+/// Checks that a file can be read, before any file is opened for writing.
 fn readable(path: &Path) -> Result<(), Error> {
     open_input(path).map(drop)
 }
 
-/// Reads a recorded run, in either form. One that was cut off is read as far as it goes, and that
-/// is said.
+/// Reads a recorded run in either form. Of a run that was cut off it reads the first part, with a warning.
 fn read_run(path: &Path) -> Result<Run, Error> {
     let Salvaged { run, cut } = salvage(path)?;
     if let Some(problem) = cut {
-        tell!("konklave: {problem}; what is there is used");
+        tell!("konklave: {problem}; only the readable part is used");
     }
     Ok(run)
 }
@@ -92,7 +91,7 @@ fn plan_of<'a>(catalog: &'a Catalog, run: &Run, path: &Path) -> Result<(&'a Entr
     #[cfg(feature = "agent")]
     if run.header.algorithm == konklave_agent::recorder::ALGORITHM {
         return Err(Error::Data(format!(
-            "{}: a recording of real agents is no run that could be run again; `replay` judges it, \
+            "{}: a recording of agents cannot be repeated; `replay` judges it, \
              `draw` and `export` show it",
             path.display()
         )));

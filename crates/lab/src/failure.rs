@@ -1,4 +1,4 @@
-//! Why a command failed, and how it says so.
+//! Failures of commands: message and exit code.
 
 use std::io;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something is wrong with what was asked, or with a file.
+    /// An error in options or files.
     Catalog(konklave_catalog::Error),
     /// A message and an exit code.
     Other(String, u8),
@@ -15,7 +15,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Says so on stderr; a reader who went away is no failure.
+    /// Prints the message to stderr. A closed stdout is no failure.
     pub(crate) fn report(self) -> ExitCode {
         let (message, code) = match self {
             Self::Catalog(error) => (error.to_string(), error.exit_code()),

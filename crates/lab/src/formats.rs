@@ -1,4 +1,4 @@
-//! Formats that a build may lack, since what writes them takes long to build.
+//! Formats that a build may lack, because their libraries take long to build.
 
 use konklave_catalog::Error;
 use konklave_tables::Table;
@@ -6,7 +6,7 @@ use konklave_tables::Table;
 #[cfg(not(all(feature = "parquet", feature = "png")))]
 fn lacking(format: &str, feature: &str) -> Error {
     Error::Usage(format!(
-        "this program was built without {format}: build it with `--features {feature}`"
+        "this program was built without {format}; build it with `--features {feature}`"
     ))
 }
 

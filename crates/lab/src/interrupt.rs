@@ -1,4 +1,4 @@
-//! What a signal does: what is half written goes, unless the command has something better to do.
+//! Signals: by default the program removes unfinished files and ends; a command may set its own handler.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -30,13 +30,13 @@ fn install() -> Result<(), Error> {
     installed.clone().map_err(|e| Error::Unavailable(format!("cannot catch interrupts: {e}")))
 }
 
-/// From now on a signal does this.
+/// Sets the handler of signals.
 pub(crate) fn on_signal(act: impl Fn() + Send + 'static) -> Result<(), Error> {
     *hook() = Some(Box::new(act));
     install()
 }
 
-/// Ends the program; nothing half written stays.
+/// Removes unfinished files and ends the program.
 pub(crate) fn leave() -> ! {
     for draft in drafts().drain(..) {
         let _ = std::fs::remove_file(draft);
@@ -44,14 +44,14 @@ pub(crate) fn leave() -> ! {
     std::process::exit(130)
 }
 
-/// This file is being written, and is of no use until it is done.
+/// Registers an unfinished file, which an interrupt removes.
 pub(crate) fn begun(draft: &Path) {
     drafts().push(draft.to_owned());
-    // Without a handler, an interrupt leaves it behind: untidy, no more.
+    // Without a handler, an interrupt leaves the file behind, which does no harm.
     let _ = install();
 }
 
-/// It is done, or gone.
+/// Unregisters a file that is finished or removed.
 pub(crate) fn done(draft: &Path) {
     drafts().retain(|other| other != draft);
 }

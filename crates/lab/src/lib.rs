@@ -14,7 +14,7 @@
 //! [`Algorithm`](konklave_algorithms::Algorithm); `list`, `run`, `check`, `compare`, `sweep`, `draw`, `export` and
 //! `ui` then know it beside the built-in ones. `konklave new NAME` writes a crate to begin with.
 
-/// Says something on stderr; who has closed that does not want to know.
+/// Prints a line to stderr. A closed stderr is ignored.
 macro_rules! tell {
     ($($words:tt)*) => {{
         let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($words)*)));
@@ -33,14 +33,14 @@ use std::io::Write;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
+use clap::FromArgMatches;
 use clap::builder::Resettable;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
 
 pub use konklave_catalog::{Catalog, Entry};
 pub use {konklave_algorithms as algorithms, konklave_process as process};
 
-use crate::args::Cli;
+use crate::args::{Cli, command_line};
 use crate::failure::Failure;
 
 /// Runs the command that the arguments of this process name, on the algorithms of `catalog`.
@@ -54,7 +54,7 @@ pub fn main(catalog: Catalog) -> ExitCode {
     }
     // It is there until the process ends.
     let catalog: &'static Catalog = Box::leak(Box::new(catalog));
-    let command = without_blanks(Cli::command());
+    let command = without_blanks(command_line());
     let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -76,13 +76,13 @@ pub fn main(catalog: Catalog) -> ExitCode {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(failure)) => failure.report(),
         Err(_) => {
-            tell!("konklave: this is a bug of ours, sorry: please report it with the lines above");
+            tell!("konklave: this is a bug of konklave. Please report it with the lines above");
             ExitCode::from(70)
         }
     }
 }
 
-/// Who sets a variable to nothing means to leave it open.
+/// Ignores environment variables that are set to the empty string.
 fn without_blanks(command: clap::Command) -> clap::Command {
     let blank = |name: &OsStr| std::env::var_os(name).is_some_and(|v| v.is_empty());
     command
@@ -93,5 +93,5 @@ fn without_blanks(command: clap::Command) -> clap::Command {
         .mut_subcommands(without_blanks)
 }
 
-/// What a command returns: an exit code, or why it failed.
+/// The result of a command: an exit code or a failure.
 type Done = Result<u8, Failure>;

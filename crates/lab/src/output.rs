@@ -1,4 +1,4 @@
-//! Where output goes: data to stdout, talk to stderr, files whole or not at all.
+//! Output: data goes to stdout, messages to stderr; files appear whole or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Seek, SeekFrom, Write};
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::interrupt;
 
-/// The form of the output.
+/// Output format.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Format {
     /// For people.
@@ -26,7 +26,7 @@ pub(crate) enum Format {
     Csv,
 }
 
-/// The form of a table.
+/// Output format of a table.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum TableFormat {
     /// For people.
@@ -90,7 +90,7 @@ pub(crate) fn print_csv(rows: &[Vec<(String, String)>]) -> io::Result<()> {
     out.flush()
 }
 
-/// Whether people watch stdout and want colours.
+/// Whether stdout is a terminal that shows colours. NO_COLOR turns them off, CLICOLOR_FORCE on.
 pub(crate) fn colours() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     if set("NO_COLOR") || std::env::var("TERM").is_ok_and(|t| t == "dumb") {
@@ -99,24 +99,28 @@ pub(crate) fn colours() -> bool {
     set("CLICOLOR_FORCE") || io::stdout().is_terminal()
 }
 
-/// `text` in bold green, red or yellow, where colours are wanted.
+/// `text` in bold green, red or yellow, if stdout shows colours.
 pub(crate) fn paint(text: &str, colour: Colour) -> String {
     if colours() { format!("\x1b[1;{}m{text}\x1b[0m", colour as u8) } else { text.to_owned() }
 }
 
-/// Colours that the blind to them can tell by the words.
+/// `text` as a heading: bold, if stdout shows colours.
+pub(crate) fn heading(text: &str) -> String {
+    if colours() { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// Colours of verdicts. The words alone must suffice for readers who do not see them.
 #[derive(Clone, Copy)]
 pub(crate) enum Colour {
-    /// Wrong.
+    /// Violated, stuck or wrong.
     Red = 31,
     /// Right.
     Green = 32,
-    /// Neither.
+    /// Undecided.
     Yellow = 33,
 }
 
-/// Whether there is room on the disk for something: a full one should be known before the work, not
-/// after it.
+/// Fails if the disk is full, so that a command reports it before the work instead of after it.
 pub(crate) fn has_room(file: &File) -> io::Result<()> {
     const SOMETHING: &[u8] = &[0; 1 << 16];
     let length = file.metadata()?.len();
@@ -128,14 +132,14 @@ pub(crate) fn has_room(file: &File) -> io::Result<()> {
     written
 }
 
-/// Which files are being written.
+/// The files that are being written.
 static TAKEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn release(path: &Path) {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| other != path);
 }
 
-/// A picture: SVG, or PNG where the name ends so.
+/// A picture file: PNG if the name ends in .png, else SVG.
 #[derive(Debug)]
 pub(crate) struct Picture {
     target: Target,
@@ -143,7 +147,7 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// Opens `path`; a name that promises another form is refused before the work.
+    /// Opens `path`; refuses a name that ends in another form.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("svg");
         let png = match ending.to_ascii_lowercase().as_str() {
@@ -151,7 +155,7 @@ impl Picture {
             "pdf" | "jpg" | "jpeg" | "gif" | "webp" | "eps" | "tex" | "html" | "htm" => {
                 let file = path.display();
                 return Err(Error::Usage(format!(
-                    "{file}: pictures are .svg or .png; `konklave export` knows more forms of a run"
+                    "{file}: pictures end in .svg or .png; `konklave export` writes further forms"
                 )));
             }
             _ => false,
@@ -164,7 +168,7 @@ impl Picture {
         path.map(|p| Self::open(p)).transpose()
     }
 
-    /// Writes the picture and puts the file in its place.
+    /// Writes the picture and moves the file to its place.
     pub(crate) fn finish(self, svg: &str) -> Result<(), Error> {
         if !self.png {
             return self.target.finish(svg.as_bytes());
@@ -173,20 +177,20 @@ impl Picture {
     }
 }
 
-/// A file that appears whole when it is finished, and not at all before.
+/// An output file that appears only when it is finished.
 ///
-/// It is opened before the work starts, so that a wrong path is known then.
+/// It is opened before the work starts, so that a wrong path is reported early.
 #[derive(Debug)]
 pub(crate) struct Target {
     path: PathBuf,
     draft: Option<(PathBuf, File)>,
-    /// A device or a pipe.
+    /// A device or a pipe, which is written directly.
     direct: Option<File>,
 }
 
 impl Target {
-    /// Opens `path` for writing; `-` is stdout. Where a link leads is replaced, not the link; a device
-    /// or a pipe is written to as it is.
+    /// Opens `path` for writing; `-` is stdout. The target of a link is replaced, not the link; a device
+    /// or a pipe is written directly.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         if path == Path::new("-") {
             return Ok(Self { path: path.to_owned(), draft: None, direct: None });
@@ -201,7 +205,7 @@ impl Target {
         if path.is_file() || !path.exists() {
             if taken.contains(path) {
                 let file = path.display();
-                return Err(Error::Usage(format!("{file} is given for two outputs")));
+                return Err(Error::Usage(format!("{file} is named for two outputs")));
             }
             taken.push(path.clone());
         }
@@ -234,7 +238,7 @@ impl Target {
         path.map(|p| Self::open(p)).transpose()
     }
 
-    /// Lets `write` write while the work goes on, and puts the file in its place when it is done.
+    /// Writes the file by `write` and moves it to its place at the end.
     pub(crate) fn stream<T>(
         mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<io::Result<T>, Error>,
@@ -251,7 +255,7 @@ impl Target {
         Ok(done)
     }
 
-    /// Writes `content` and puts the file in its place.
+    /// Writes `content` and moves the file to its place.
     pub(crate) fn finish(mut self, content: &[u8]) -> Result<(), Error> {
         let fail = |why| Error::Unwritable { file: self.path.display().to_string(), why };
         let Some((draft, mut file)) = self.draft.take() else {

@@ -46,7 +46,7 @@ impl Config {
         let text = String::from_utf8(std::fs::read(file).map_err(unreadable)?).map_err(|e| {
             let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
             let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-            let what = "this is no text (UTF-8)".into();
+            let what = "not a text file (UTF-8)".into();
             RingError::Config { file: file.into(), line, what }
         })?;
         Self::parse(&text).map_err(|Wrong { line, what }| RingError::Config {

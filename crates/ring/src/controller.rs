@@ -13,7 +13,7 @@ use crate::buffer::{Buffer, HandOver, deadline, is_over};
 use crate::ledger::{Event, Ledger, TwoLeaders};
 use crate::log::{Journal, Level};
 use crate::report::{Election, Outcome, Reporter, Verdict, count, sentence};
-use crate::worker::{self, Letter, Shared};
+use crate::worker::{self, Shared, SlotItem};
 use crate::{Options, RingError, Stop, introduce};
 
 /// How often signals are looked for.
@@ -116,7 +116,7 @@ impl<'a> Controller<'a> {
         Ok(self.outcome)
     }
 
-    /// One election, started anew as long as failures bring it to nothing.
+    /// One election, started again as long as failures make it fail.
     fn elect(&mut self, number: u64) -> Result<Election, RingError> {
         let began = Instant::now();
         self.two_leaders = false;
@@ -135,7 +135,7 @@ impl<'a> Controller<'a> {
         let attempts = self.options.failures.len() as u32 + 2;
         while election.attempts < attempts {
             let Some(initiator) = self.initiator() else {
-                self.journal.write(Level::Error, || "nobody is left to elect".into());
+                self.journal.write(Level::Error, || "no live worker is left".into());
                 break;
             };
             election.initiator = Some(initiator.0);
@@ -157,7 +157,7 @@ impl<'a> Controller<'a> {
                     break;
                 }
                 Waited::AtRest => self.journal.write(Level::Warn, || {
-                    format!("election {number} came to rest without a living leader")
+                    format!("election {number} ended without a live leader")
                 }),
             }
         }
@@ -176,7 +176,7 @@ impl<'a> Controller<'a> {
         Ok(election)
     }
 
-    /// Starts an election and waits until nothing is on its way any more.
+    /// Starts an election and waits until no message is in flight.
     fn attempt(
         &mut self,
         number: u64,
@@ -187,7 +187,7 @@ impl<'a> Controller<'a> {
         self.ledger.begin_attempt();
         if attempt > 1 {
             for id in self.ledger.live() {
-                self.assign(id, Letter::Forget);
+                self.assign(id, SlotItem::Forget);
             }
             self.journal.write(Level::Info, || {
                 format!("election {number} starts anew at worker {}", initiator.0)
@@ -197,7 +197,7 @@ impl<'a> Controller<'a> {
                 format!("election {number} starts at worker {}", initiator.0)
             });
         }
-        self.assign(initiator, Letter::Start);
+        self.assign(initiator, SlotItem::Start);
         loop {
             if self.ledger.at_rest() {
                 return Ok(Waited::AtRest);
@@ -221,19 +221,20 @@ impl<'a> Controller<'a> {
         }
     }
 
-    /// Puts `letter` into a worker's slot. A worker that does not take it has failed, and the
-    /// workers before it will find out.
-    fn assign(&mut self, id: ProcessId, letter: Letter) {
+    /// Puts `item` into a worker's slot. A worker that does not take it has failed; its predecessor
+    /// notices that by its own timeout.
+    fn assign(&mut self, id: ProcessId, item: SlotItem) {
         let slot = &self.workers.shared.buffers[self.workers.shared.setup.place(id)];
-        match slot.put(letter, self.options.send_timeout) {
+        match slot.put(item, self.options.send_timeout) {
             HandOver::Taken => self.ledger.assigned(),
             HandOver::TimedOut(_) | HandOver::Closed(_) => {
-                self.journal.write(Level::Warn, || format!("worker {} takes nothing", id.0));
+                self.journal
+                    .write(Level::Warn, || format!("worker {} does not take its message", id.0));
             }
         }
     }
 
-    /// Who starts the next election.
+    /// The initiator of the next election.
     fn initiator(&mut self) -> Option<ProcessId> {
         // Failures may have been told and not been heard yet.
         self.listen(Duration::ZERO);
@@ -250,7 +251,7 @@ impl<'a> Controller<'a> {
         live.get(self.rng.below(live.len() as u32) as usize).copied()
     }
 
-    /// What to make of a finished election.
+    /// The verdict on a finished election.
     fn judge(&mut self, number: u64, leader: ProcessId) -> Verdict {
         let uninformed = self.ledger.uninformed(leader);
         if uninformed.is_empty() {
@@ -258,7 +259,7 @@ impl<'a> Controller<'a> {
         }
         for ProcessId(id) in uninformed {
             self.journal.write(Level::Error, || {
-                format!("election {number}: worker {id} lives, but does not know the leader")
+                format!("election {number}: live worker {id} does not know the leader")
             });
         }
         Verdict::Violated
@@ -285,7 +286,7 @@ impl<'a> Controller<'a> {
         Ok(())
     }
 
-    /// Whether the user wants an end. A second signal is a hurry.
+    /// Whether the user stopped the program. A second signal ends it at once.
     fn is_stopped(&mut self) -> Result<bool, RingError> {
         match self.stop.signals() {
             0 => Ok(false),
@@ -297,7 +298,7 @@ impl<'a> Controller<'a> {
         }
     }
 
-    /// Takes note of what the workers tell, waiting at most `patience` for the first of it.
+    /// Applies the events of the workers; waits at most `patience` for the first.
     fn listen(&mut self, patience: Duration) {
         match self.events.recv_timeout(patience) {
             Ok(event) => self.note(event),
@@ -330,12 +331,13 @@ impl<'a> Controller<'a> {
         for id in self.ledger.live() {
             let shared = &self.workers.shared;
             // One that does not take this finds its slot closed below.
-            let _ = shared.buffers[shared.setup.place(id)].put(Letter::Stop, STOP_PATIENCE);
+            let _ = shared.buffers[shared.setup.place(id)].put(SlotItem::Stop, STOP_PATIENCE);
         }
         self.workers.close();
         for thread in self.workers.threads.drain(..) {
             if thread.join().is_err() {
-                self.journal.write(Level::Critical, || "a worker broke down: our mistake".into());
+                self.journal
+                    .write(Level::Critical, || "a worker panicked: a bug of konklave".into());
                 self.outcome.violated += 1;
             }
         }
@@ -354,7 +356,7 @@ impl Workers {
 }
 
 impl Drop for Workers {
-    /// However we end, no thread waits for ever.
+    /// Closes all slots, so that no thread waits for ever.
     fn drop(&mut self) {
         self.close();
     }
@@ -389,6 +391,9 @@ mod tests {
         let err = String::from_utf8(err).unwrap();
         assert!(err.contains("CRITICAL [ring] 3 and 9 lead at the same time\n"), "{err}");
         let out = String::from_utf8(out).unwrap();
-        assert!(out.contains("worker 9 leads, but NOT all is well"), "{out}");
+        assert!(
+            out.contains("VIOLATION: two leaders, or a worker does not know leader 9"),
+            "{out}"
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! Why the program does not run, or not to its end.
+//! Errors of the ring.
 
 use std::io;
 use std::path::Path;
 
 use thiserror::Error;
 
-/// Why the program does not run, or not to its end.
+/// An error that keeps the program from running to its end.
 #[derive(Debug, Error)]
 pub enum RingError {
     /// An option is missing or wrong. Nothing was started.
@@ -38,7 +38,7 @@ pub enum RingError {
         reason: io::Error,
     },
     /// There are too few threads for the ring. Those that ran were stopped.
-    #[error("SIZE {size}: the system gives no more threads: {reason}")]
+    #[error("SIZE {size}: the system cannot create more threads: {reason}")]
     Threads {
         /// How many workers were wanted.
         size: usize,

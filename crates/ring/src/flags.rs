@@ -1,4 +1,4 @@
-//! The command line as it was written.
+//! The options of `konklave ring`.
 
 use std::path::PathBuf;
 
@@ -44,7 +44,7 @@ pub struct Flags {
     )]
     pub worker_sleep: Option<u64>,
 
-    /// How long a worker waits for its neighbour before it takes it for failed, in ms
+    /// Time after which a worker regards a silent neighbour as failed, in ms
     /// [default: 2000, or four times --worker-sleep if that is more]
     #[arg(
         long,
@@ -54,7 +54,7 @@ pub struct Flags {
     )]
     pub send_timeout: Option<u64>,
 
-    /// Seed of the ids and of who starts each election; without it every run differs
+    /// Seed of the ids and of the initiators; without it every run differs
     #[arg(long, env = "KONKLAVE_RING_SEED", value_name = "SEED", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
@@ -74,7 +74,7 @@ pub struct Flags {
     pub initiator: Option<u32>,
 
     /// Let a worker fail: ID@start (at once), ID@message:K (after handling K messages) or
-    /// ID@elected (once it has won and sent word); may be repeated
+    /// ID@elected (after it has won and announced itself); repeatable
     #[arg(long, env = "KONKLAVE_RING_FAIL", value_name = "ID@EVENT")]
     pub fail: Vec<String>,
 
@@ -82,7 +82,7 @@ pub struct Flags {
     #[arg(long, env = "KONKLAVE_RING_QUIET")]
     pub quiet: bool,
 
-    /// Print results as JSON: one object a line for each election, and a summary
+    /// Print results as JSON: one object per line for each election, and a summary
     #[arg(long, env = "KONKLAVE_RING_JSON")]
     pub json: bool,
 
@@ -90,7 +90,7 @@ pub struct Flags {
     #[arg(long, env = "KONKLAVE_RING_LOG", help_heading = "Logging")]
     pub log: bool,
 
-    /// Log into FILE, which is created or appended to; not to the console
+    /// Log to FILE instead of the console; an existing file is appended to
     #[arg(long, env = "KONKLAVE_RING_LOG_FILE", value_name = "FILE", help_heading = "Logging")]
     pub log_file: Option<PathBuf>,
 
@@ -98,11 +98,11 @@ pub struct Flags {
     #[arg(long, env = "KONKLAVE_RING_LOG_CONSOLE", help_heading = "Logging")]
     pub log_console: bool,
 
-    /// Write the date, too, into the log file
+    /// Write dates into the log file
     #[arg(long, env = "KONKLAVE_RING_LOG_DATE", help_heading = "Logging")]
     pub log_date: bool,
 
-    /// Log from LEVEL on: 0 TRACE, 1 DEBUG, 2 INFO, 3 WARN, 4 ERROR, 5 CRITICAL, by number or
+    /// Lowest level that is logged: 0 TRACE, 1 DEBUG, 2 INFO, 3 WARN, 4 ERROR, 5 CRITICAL, by number or
     /// name [default: INFO]
     #[arg(
         long,
@@ -117,26 +117,31 @@ pub struct Flags {
     #[arg(long, env = "KONKLAVE_RING_NO_CONFIG_LOG", help_heading = "Logging")]
     pub no_config_log: bool,
 
-    /// Elect by another algorithm for rings; without --simulate or --tcp its nodes are tasks that
-    /// rest for no time
-    #[arg(long, env = "KONKLAVE_RING_ALGORITHM", value_name = "NAME", help_heading = "Elsewhere")]
+    /// Elect by another algorithm for rings; without --simulate or --tcp its nodes are tasks without
+    /// pauses
+    #[arg(
+        long,
+        env = "KONKLAVE_RING_ALGORITHM",
+        value_name = "NAME",
+        help_heading = "Algorithm and world"
+    )]
     pub algorithm: Option<String>,
 
-    /// Hold the elections in the simulator, where a hop takes --worker-sleep and pauses take no time
-    #[arg(long, env = "KONKLAVE_RING_SIMULATE", help_heading = "Elsewhere")]
+    /// Run the elections in the simulator: a hop takes --worker-sleep, pauses take no time
+    #[arg(long, env = "KONKLAVE_RING_SIMULATE", help_heading = "Algorithm and world")]
     pub simulate: bool,
 
-    /// Hold the elections on TCP sockets; --worker-sleep is the unit of timeouts
+    /// Run the elections on TCP sockets; --worker-sleep is the unit of timeouts
     #[arg(
         long,
         env = "KONKLAVE_RING_TCP",
-        help_heading = "Elsewhere",
+        help_heading = "Algorithm and world",
         conflicts_with = "simulate"
     )]
     pub tcp: bool,
 }
 
-/// One id. Those that are a little too large are refused with the others of the list in view.
+/// Parses one id; the options check its size later, together with the other ids.
 fn id(word: &str) -> Result<u32, String> {
     word.trim().parse().map_err(|_| format!("ids are numbers from 0 to {MAX_ID}"))
 }

@@ -1,4 +1,4 @@
-//! What the ring knows of its workers: who lives, who leads, what is on its way.
+//! The state of the ring as its events tell it: live workers, leaders, messages in flight.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -7,47 +7,47 @@ use konklave_process::{Group, ProcessId};
 
 use crate::log::Record;
 
-/// What a worker tells the ring. Causes arrive before their effects.
+/// An event that a worker reports to the ring. Causes arrive before their effects.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// Something for the log.
+    /// A record for the log.
     Log(Record),
     /// A message is about to be put into a neighbour's slot.
     Sent,
-    /// It was not taken in time and is withdrawn.
+    /// The message was not taken in time and is withdrawn.
     TimedOut,
-    /// It was withdrawn, for the ring stops.
+    /// The message was withdrawn because the ring stops.
     Withdrawn,
-    /// A task was handled to its end.
+    /// A task is finished.
     Handled,
     /// Accepted tasks will never be handled.
     Lost(usize),
     /// The worker leads.
     Leading(ProcessId),
-    /// The worker leads no more.
+    /// The worker stepped down.
     Deposed(ProcessId),
     /// The worker knows its leader.
     Following { who: ProcessId, leader: ProcessId },
-    /// The worker leads and knows that all were told.
+    /// The announcement of the leader has returned to it.
     Complete { leader: ProcessId, at: Instant },
     /// The worker fails.
     Failed(ProcessId),
 }
 
-/// What the ring knows of its workers.
+/// The state of the ring as its events tell it.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     live: BTreeSet<ProcessId>,
     leaders: BTreeSet<ProcessId>,
-    /// Who takes whom for the leader.
+    /// The leader that each worker knows.
     beliefs: BTreeMap<ProcessId, ProcessId>,
     /// Tasks put, accepted or being handled.
     in_flight: usize,
     /// Hops, also those to failed neighbours.
     pub(crate) messages: u64,
-    /// Hops that nobody took.
+    /// Hops that no worker took.
     pub(crate) timed_out: u64,
-    /// Who completed the election, and when.
+    /// The worker that completed the election, and the time.
     pub(crate) complete: Option<(ProcessId, Instant)>,
 }
 
@@ -68,7 +68,7 @@ impl Ledger {
         }
     }
 
-    /// Who has not failed, lowest first.
+    /// The live workers, lowest id first.
     pub(crate) fn live(&self) -> Vec<ProcessId> {
         self.live.iter().copied().collect()
     }
@@ -77,35 +77,35 @@ impl Ledger {
         self.live.contains(&id)
     }
 
-    /// A new election begins: counts start at nothing.
+    /// A new election begins: counts start at 0.
     pub(crate) fn begin(&mut self) {
         (self.messages, self.timed_out) = (0, 0);
         self.begin_attempt();
     }
 
-    /// An election begins, perhaps anew.
+    /// An election begins, possibly again.
     pub(crate) fn begin_attempt(&mut self) {
         self.complete = None;
         self.beliefs.clear();
     }
 
-    /// The ring itself gave a worker something to do.
+    /// The controller gave a worker a task.
     pub(crate) fn assigned(&mut self) {
         self.in_flight += 1;
     }
 
-    /// Whether nobody has anything to do.
+    /// Whether no worker has a task.
     pub(crate) fn at_rest(&self) -> bool {
         self.in_flight == 0
     }
 
-    /// Who lives and does not take `leader` for its leader.
+    /// The live workers that do not know `leader` as their leader.
     pub(crate) fn uninformed(&self, leader: ProcessId) -> Vec<ProcessId> {
         let knows = |p: &&ProcessId| self.beliefs.get(p) == Some(&leader);
         self.live.iter().filter(|p| !knows(p)).copied().collect()
     }
 
-    /// Takes note of `event`. Fails when there are two leaders.
+    /// Applies `event`. Fails if there are two leaders.
     pub(crate) fn note(&mut self, event: &Event) -> Result<(), TwoLeaders> {
         match *event {
             Event::Log(_) => {}

@@ -2,18 +2,17 @@
 //!
 //! A ring of workers, each with threads of its own, elects a leader again and again by Chang and
 //! Roberts's algorithm. The algorithm inside each worker is the project's pure state machine
-//! ([`konklave_algorithms::election::chang_roberts`]); what is around it here is real concurrency:
+//! ([`konklave_algorithms::election::chang_roberts`]); the code around it here is really concurrent:
 //!
-//! - Neighbours meet at a [`Buffer`] of one slot. A sender waits until its message was *taken*. If
-//!   that does not happen within the send timeout, it takes the message back, holds its neighbour
-//!   for failed, for ever, and turns to the one after that. Who comes round to itself is alone.
-//! - A worker has two sides. One accepts, always; the other runs the state machine, hands over and
-//!   rests. So workers that all send at once, or sleep, do not take each other for failed.
+//! - Neighbours communicate through a [`Buffer`] of one slot. A sender waits until its message was *taken*. If
+//!   that does not happen within the send timeout, it withdraws the message, regards its neighbour as
+//!   failed for ever, and sends to the next worker. A worker that skips all others is alone.
+//! - A worker has two threads. One always accepts messages; the other runs the state machine, hands messages
+//!   over and sleeps. So workers that all send at once, or sleep, do not regard each other as failed.
 //! - The controller calls elections, one at a time. An election is complete when the winner's
-//!   word has come back to it; the pause before the next one counts from there. If a failure
-//!   brings an election to nothing (its messages are dropped after a round), it is started anew
-//!   among the living.
-//! - A watchdog hears of all that lead and stepped down: two leaders at once are CRITICAL.
+//!   announcement has returned to it; the pause before the next election starts then. If a failure
+//!   makes an election fail (its messages are dropped after a round), the live workers start it again.
+//! - A watchdog observes which workers lead and step down: two leaders at once are CRITICAL.
 //!
 //! Messages are counted at the sender, hop by hop, also those that a failed neighbour never took.
 //! If nobody fails, an election costs exactly d + 2n, where d is the way from the initiator to the
@@ -38,8 +37,8 @@
 mod buffer;
 mod config;
 mod controller;
-mod elsewhere;
 mod error;
+mod external;
 mod flags;
 mod ledger;
 mod log;
@@ -54,11 +53,11 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use buffer::{Buffer, HandOver};
-pub use elsewhere::{Held, Round, run_elsewhere};
 pub use error::RingError;
+pub use external::{ExternalElection, ExternalResult, run_external};
 pub use flags::Flags;
 pub use log::{Level, Target};
-pub use options::{Elsewhere, FailAt, Options, World};
+pub use options::{External, FailAt, Options, World};
 pub use printed::{Code, Fault, Findings, explore};
 pub use rendezvous::{Met, Rendezvous};
 pub use report::{Election, Outcome, Verdict};
@@ -67,9 +66,9 @@ use controller::Controller;
 use log::Journal;
 use report::{Reporter, Style, count};
 
-/// How many signals came that want the program to end.
+/// The number of received termination signals.
 ///
-/// Upon the first, the current election may finish; the second ends the program at once.
+/// After the first, the current election may finish; the second ends the program at once.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicU32);
 
@@ -79,12 +78,12 @@ impl Stop {
         Self(AtomicU32::new(0))
     }
 
-    /// One more signal came.
+    /// Counts a further signal.
     pub fn signal(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How many came.
+    /// The number of signals.
     pub fn signals(&self) -> u32 {
         self.0.load(Ordering::SeqCst)
     }
@@ -105,7 +104,7 @@ pub fn run(
     Controller::new(&options, journal, Reporter { out, style }, stop)?.run()
 }
 
-/// Warns, starts the log, and says how results are to be printed.
+/// Prints warnings, starts the log, and returns the printer of results.
 fn style(options: &Options, journal: &mut Journal<'_>) -> Result<Style, RingError> {
     for warning in &options.warnings {
         journal.talk(&format!("warning: {warning}"));
@@ -122,7 +121,7 @@ fn style(options: &Options, journal: &mut Journal<'_>) -> Result<Style, RingErro
     })
 }
 
-/// Says who is in the ring.
+/// Logs the workers of the ring.
 fn introduce(options: &Options, journal: &mut Journal<'_>) {
     if options.config_log {
         journal.write(Level::Debug, || options.describe());

@@ -13,7 +13,7 @@ use konklave_process::ProcessId;
 use crate::RingError;
 use crate::ledger::Event;
 
-/// How much a record matters.
+/// The level of a record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// Every operation on a buffer.
@@ -24,9 +24,9 @@ pub enum Level {
     Info,
     /// A neighbour is skipped, a stale message dropped.
     Warn,
-    /// Alone in the ring; an election does not end.
+    /// A worker is alone in the ring, or an election does not end.
     Error,
-    /// What must never happen: two leaders at once.
+    /// A violation: two leaders at once.
     Critical,
 }
 
@@ -65,16 +65,16 @@ pub(crate) struct Record {
     pub(crate) text: String,
 }
 
-/// Where a worker writes its records. They reach the journal in the order of cause and effect.
+/// The log of a worker. Its records reach the journal in causal order.
 #[derive(Clone)]
-pub(crate) struct Pen {
+pub(crate) struct WorkerLog {
     pub(crate) who: ProcessId,
     /// From which level on; none without a log.
     pub(crate) level: Option<Level>,
     pub(crate) events: Sender<Event>,
 }
 
-impl Pen {
+impl WorkerLog {
     pub(crate) fn write(&self, level: Level, text: impl FnOnce() -> String) {
         if self.level.is_some_and(|least| level >= least) {
             let record = Record { at: Timestamp::now(), level, who: Some(self.who), text: text() };
@@ -82,20 +82,20 @@ impl Pen {
         }
     }
 
-    /// Tells the ring. Once nobody listens any more, the program is about to end.
+    /// Sends an event to the ring. A closed channel means that the program is about to end.
     pub(crate) fn tell(&self, event: Event) {
         let _ = self.events.send(event);
     }
 }
 
-/// Where the records go.
+/// The targets of records: console and file.
 pub(crate) struct Journal<'a> {
     /// From which level on; none without a log.
     pub(crate) level: Option<Level>,
     err: &'a mut dyn Write,
     console: bool,
     file: Option<File>,
-    /// Whether the file took no more.
+    /// Whether writing to the file failed.
     pub(crate) is_cut_short: bool,
     date: bool,
     zone: TimeZone,
@@ -115,7 +115,7 @@ impl<'a> Journal<'a> {
         }
     }
 
-    /// Starts to log what `target` says.
+    /// Starts to log to `target`.
     pub(crate) fn open(&mut self, target: &Target) -> Result<(), RingError> {
         if let Some(path) = &target.file {
             let file = OpenOptions::new().create(true).append(true).open(path);
@@ -141,7 +141,7 @@ impl<'a> Journal<'a> {
         }
     }
 
-    /// A record of anybody.
+    /// A record of a worker or of the ring.
     pub(crate) fn record(&mut self, record: &Record) {
         if self.console {
             // Where the console is gone, there is nobody to tell.
@@ -153,7 +153,7 @@ impl<'a> Journal<'a> {
         if let Err(reason) = file.write_all(line.as_bytes()) {
             self.file = None;
             self.is_cut_short = true;
-            self.talk(&format!("warning: the log file takes no more ({reason})"));
+            self.talk(&format!("warning: cannot write to the log file any more ({reason})"));
         }
     }
 
@@ -163,7 +163,7 @@ impl<'a> Journal<'a> {
     }
 }
 
-/// What is logged, and where.
+/// Level and targets of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     /// From which level on.

@@ -1,4 +1,4 @@
-//! What the program is to do: command line over config file over default, checked.
+//! Checked options: from the command line, then the config file, then the defaults.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -13,59 +13,59 @@ use crate::{Flags, RingError};
 
 /// More workers than any system has threads for.
 const MAX_SIZE: u64 = 10_000;
-/// By how much the send timeout must exceed the workers' sleep.
+/// The least ratio of the send timeout to the workers' pause.
 const SLACK_MS: u64 = 10;
 
-/// What the program is to do: nothing is missing or out of range.
+/// Checked options.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
     /// The workers in ring order.
     pub group: Group,
-    /// How many elections; 0 for no end.
+    /// The number of elections; 0: without end.
     pub number_of_elections: u64,
     /// The pause between elections.
     pub sleep: Duration,
     /// The pause of a worker after each task.
     pub worker_sleep: Duration,
-    /// After which time a neighbour that does not take its message is taken for failed.
+    /// The time after which a neighbour that does not take a message is regarded as failed.
     pub send_timeout: Duration,
-    /// Where the ids and initiators come from.
+    /// The seed of ids and initiators.
     pub seed: u64,
-    /// Who starts every election; none for a random one each time.
+    /// The initiator of every election; none: a random worker each time.
     pub initiator: Option<ProcessId>,
-    /// Who fails, and when.
+    /// The workers that fail, each with the event.
     pub failures: BTreeMap<ProcessId, FailAt>,
     /// Whether no results are printed.
     pub quiet: bool,
     /// Whether results are printed as JSON.
     pub json: bool,
-    /// What is logged, and where.
+    /// Level and targets of the log.
     pub log: Option<Target>,
-    /// Whether the log has the configuration.
+    /// Whether the configuration is logged.
     pub config_log: bool,
-    /// What the user should know about the options, for stderr.
+    /// Warnings about the options, for stderr.
     pub warnings: Vec<String>,
-    /// Where elections are held, if not by the ring's own workers.
-    pub elsewhere: Option<Elsewhere>,
+    /// Algorithm and world of the elections, if the workers of the ring do not run them.
+    pub external: Option<External>,
 }
 
-/// Where elections are held, if not by the ring's own workers.
+/// Algorithm and world of elections that the workers of the ring do not run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Elsewhere {
-    /// By which algorithm.
+pub struct External {
+    /// The algorithm.
     pub algorithm: String,
-    /// In which world.
+    /// The world.
     pub world: World,
 }
 
-/// Where they are held.
+/// The world of external elections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum World {
     /// In the simulator.
     Simulated,
-    /// By tasks.
+    /// Tasks with channels.
     Tasks,
-    /// On sockets.
+    /// Tasks with TCP sockets.
     Tcp,
 }
 
@@ -76,7 +76,7 @@ pub enum FailAt {
     Start,
     /// After it handled this many messages.
     Message(u64),
-    /// Once it has won and sent word.
+    /// After it has won and announced itself.
     Elected,
 }
 
@@ -96,7 +96,7 @@ impl FailAt {
 }
 
 impl Options {
-    /// What `flags`, and the config file that they name, ask for.
+    /// The options from `flags` and the config file that they name.
     pub fn resolve(flags: &Flags) -> Result<Self, RingError> {
         let given = Given::new(flags)?;
         let wanted = &given.flags;
@@ -117,7 +117,7 @@ impl Options {
             log: given.log(&mut warnings)?,
             config_log: !wanted.no_config_log,
             warnings,
-            elsewhere: given.elsewhere()?,
+            external: given.external()?,
             group,
         })
     }
@@ -161,17 +161,17 @@ impl Options {
                 log.date,
             );
         }
-        if let Some(Elsewhere { algorithm, world }) = &self.elsewhere {
+        if let Some(External { algorithm, world }) = &self.external {
             text += &format!(", algorithm = {algorithm}, world = {world:?}");
         }
         text + &format!(", quiet = {}, json = {}", self.quiet, self.json)
     }
 }
 
-/// What was given, and where it was.
+/// The given options and their origin.
 struct Given {
     flags: Flags,
-    /// The config file, and the lines of what was taken from it.
+    /// The config file, and the lines of its keys.
     file: Option<(Box<Path>, BTreeMap<&'static str, usize>)>,
 }
 
@@ -313,23 +313,25 @@ impl Given {
                 return Err(self.refuse("fail", text, &nobody(id, group)));
             }
             if failures.insert(id, event).is_some() {
-                return Err(self.refuse("fail", text, "a worker fails only once"));
+                return Err(self.refuse("fail", text, "a worker can fail only once"));
             }
         }
         Ok(failures)
     }
 
-    fn elsewhere(&self) -> Result<Option<Elsewhere>, RingError> {
+    fn external(&self) -> Result<Option<External>, RingError> {
         let Flags { algorithm, simulate, tcp, .. } = &self.flags;
         let world = match (simulate, tcp) {
-            (true, true) => return Err(self.refuse("tcp", true, "it is simulated already")),
+            (true, true) => {
+                return Err(self.refuse("tcp", true, "cannot be combined with --simulate"));
+            }
             (true, false) => World::Simulated,
             (false, true) => World::Tcp,
             (false, false) if algorithm.is_some() => World::Tasks,
             (false, false) => return Ok(None),
         };
         let algorithm = algorithm.clone().unwrap_or_else(|| "chang-roberts".into());
-        Ok(Some(Elsewhere { algorithm, world }))
+        Ok(Some(External { algorithm, world }))
     }
 
     fn log(&self, warnings: &mut Vec<String>) -> Result<Option<Target>, RingError> {
@@ -368,7 +370,7 @@ impl Given {
     }
 }
 
-/// Puts what the command line says over what the file says.
+/// Merges options; those of the command line take precedence.
 fn over<T: Clone>(
     command_line: &Option<T>,
     merged: &mut Option<T>,
@@ -397,7 +399,7 @@ fn nobody(id: ProcessId, group: &Group) -> String {
     )
 }
 
-/// Distinct ids in random order, as short as they can be without being crowded.
+/// Distinct random ids, in a small range that leaves gaps.
 fn random_ids(size: u32, seed: u64) -> Vec<u32> {
     let mut limit = 99;
     while limit < 2 * size {
@@ -509,7 +511,9 @@ mod tests {
             assert!(refusal(flags(&[wrong])).1.contains("expected ID@start"), "{wrong}");
         }
         assert!(refusal(flags(&["8@start"])).1.contains("no worker has id 8"));
-        assert!(refusal(flags(&["9@start", "9@elected"])).1.contains("a worker fails only once"));
+        assert!(
+            refusal(flags(&["9@start", "9@elected"])).1.contains("a worker can fail only once")
+        );
     }
 
     #[test]

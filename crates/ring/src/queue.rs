@@ -1,7 +1,7 @@
-//! What a worker has accepted and not handled yet.
+//! The tasks that a worker has accepted and not handled yet.
 //!
-//! A worker that hands a message over, or rests, goes on accepting. Otherwise all workers that
-//! start at once would wait for each other, and each would take its neighbour for failed.
+//! A worker accepts messages even while it hands one over or sleeps. Otherwise all workers that start at
+//! once would wait for each other, and each would regard its neighbour as failed.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

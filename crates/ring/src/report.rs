@@ -1,4 +1,4 @@
-//! What is printed: one line for each election, and a summary.
+//! Results: one line for each election, and a summary.
 
 use std::io::{self, Write};
 
@@ -6,63 +6,63 @@ use serde::Serialize;
 
 use crate::{Options, RingError};
 
-/// How an election went.
+/// The result of an election.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Election {
     /// Its number, from 1.
     pub election: u64,
-    /// Who started it; the last one, if it had to be started anew.
+    /// The initiator; the last one if the election was started again.
     pub initiator: Option<u32>,
-    /// Who won.
+    /// The winner.
     pub leader: Option<u32>,
     /// Hops, also those to failed neighbours.
     pub messages: u64,
-    /// Hops that nobody took.
+    /// Hops that no worker took.
     pub timed_out: u64,
-    /// How often it was started.
+    /// The number of starts.
     pub attempts: u32,
-    /// From the first start until the winner's word had returned.
+    /// The time from the first start until the winner's announcement returned.
     pub duration_ms: f64,
-    /// What to make of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What to make of an election.
+/// The verdict on an election.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// One leader, and everyone alive knows it.
+    /// There is one leader, and every live worker knows it.
     Ok,
-    /// There were two leaders at once, or someone alive was not told.
+    /// There were two leaders at once, or a live worker does not know the leader.
     Violated,
-    /// It did not end.
+    /// The election did not end.
     Unfinished,
     /// The user stopped it.
     Interrupted,
 }
 
-/// How the whole run went.
+/// The result of the whole run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Outcome {
     /// The ids of the workers in ring order.
     pub ids: Vec<u32>,
     /// The seed that repeats ids and initiators.
     pub seed: u64,
-    /// How many elections ended.
+    /// Finished elections.
     pub elections: u64,
-    /// How many did not, other than by interruption.
+    /// Elections that did not end, without interrupted ones.
     pub unfinished: u64,
-    /// How many ended with two leaders at once, or with someone who was not told.
+    /// Elections with two leaders at once, or after which a live worker did not know the leader.
     pub violated: u64,
     /// Hops in all elections.
     pub messages: u64,
-    /// Who leads in the end.
+    /// The leader at the end.
     pub leader: Option<u32>,
-    /// Who failed.
+    /// The failed workers.
     pub failed: Vec<u32>,
     /// Whether the user ended the run.
     pub interrupted: bool,
-    /// Whether the log file took no more before the end; the status tells.
+    /// Whether writing to the log file failed.
     #[serde(skip)]
     pub log_cut_short: bool,
 }
@@ -191,10 +191,12 @@ impl Reporter<'_> {
 pub(crate) fn sentence(election: &Election) -> String {
     let Election { initiator, leader, messages, timed_out, attempts, duration_ms, verdict, .. } =
         election;
-    let start = initiator.map_or("nobody could start".into(), |i| format!("worker {i} started"));
+    let start = initiator.map_or("no worker could start".into(), |i| format!("worker {i} started"));
     let end = match (verdict, leader) {
         (Verdict::Ok, Some(leader)) => format!("worker {leader} leads"),
-        (Verdict::Violated, Some(leader)) => format!("worker {leader} leads, but NOT all is well"),
+        (Verdict::Violated, Some(leader)) => {
+            format!("VIOLATION: two leaders, or a worker does not know leader {leader}")
+        }
         (Verdict::Interrupted, _) => "interrupted".into(),
         (Verdict::Unfinished, _) | (_, None) => "NOT finished".into(),
     };

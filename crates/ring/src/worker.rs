@@ -14,16 +14,16 @@ use konklave_process::{Context, Effect, Host, Input, Inspect, ProcessId};
 
 use crate::buffer::{Buffer, HandOver};
 use crate::ledger::Event;
-use crate::log::{Level, Pen};
+use crate::log::{Level, WorkerLog};
 use crate::options::{FailAt, Options};
 use crate::queue::Queue;
 
-/// What lies in a worker's slot.
+/// An item in a worker's slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Letter {
+pub(crate) enum SlotItem {
     /// Call an election.
     Start,
-    /// Forget an election that came to nothing.
+    /// Forget a failed election.
     Forget,
     /// Stop.
     Stop,
@@ -35,7 +35,7 @@ pub(crate) enum Letter {
 pub(crate) struct Shared {
     pub(crate) setup: Setup,
     /// The workers' slots in ring order.
-    pub(crate) buffers: Vec<Buffer<Letter>>,
+    pub(crate) buffers: Vec<Buffer<SlotItem>>,
     pub(crate) worker_sleep: Duration,
     pub(crate) send_timeout: Duration,
 }
@@ -51,24 +51,24 @@ pub(crate) fn start(
     events: &Sender<Event>,
 ) -> io::Result<Vec<JoinHandle<()>>> {
     let level = options.log.as_ref().map(|log| log.level);
-    let pen = Pen { who: me, level, events: events.clone() };
+    let log = WorkerLog { who: me, level, events: events.clone() };
     let place = shared.setup.place(me);
     let fail_at = options.failures.get(&me).copied();
     if fail_at == Some(FailAt::Start) {
         shared.buffers[place].abandon();
-        pen.write(Level::Warn, || "fails at once and takes no messages".into());
-        pen.tell(Event::Failed(me));
+        log.write(Level::Warn, || "fails at once and takes no messages".into());
+        log.tell(Event::Failed(me));
         return Ok(Vec::new());
     }
     let queue = Arc::new(Queue::new(shared.setup.group.len()));
     let acceptor =
-        Acceptor { place, shared: shared.clone(), queue: queue.clone(), pen: pen.clone() };
+        Acceptor { place, shared: shared.clone(), queue: queue.clone(), log: log.clone() };
     let handler = Handler {
         me,
         place,
         shared: shared.clone(),
         queue,
-        pen,
+        log,
         machine: ChangRoberts::new(me, &shared.setup),
         suspects: BTreeSet::new(),
         leading: false,
@@ -83,52 +83,52 @@ pub(crate) fn start(
     Ok(vec![accepting, handling])
 }
 
-/// The side that empties the slot, whatever the other side is busy with.
+/// The thread that empties the slot, even while the other thread is busy.
 struct Acceptor {
     place: usize,
     shared: Arc<Shared>,
-    queue: Arc<Queue<Letter>>,
-    pen: Pen,
+    queue: Arc<Queue<SlotItem>>,
+    log: WorkerLog,
 }
 
 impl Acceptor {
     fn run(self) {
         let buffer = &self.shared.buffers[self.place];
-        while let Some(letter) = buffer.take() {
-            self.pen.write(Level::Trace, || format!("takes {} from its slot", name(&letter)));
-            if letter == Letter::Stop {
+        while let Some(item) = buffer.take() {
+            self.log.write(Level::Trace, || format!("takes {} from its slot", name(&item)));
+            if item == SlotItem::Stop {
                 break;
             }
-            match self.queue.push(letter) {
+            match self.queue.push(item) {
                 Ok(1) => {}
                 Ok(waiting) => self
-                    .pen
+                    .log
                     .write(Level::Trace, || format!("is busy: {waiting} tasks wait in its queue")),
                 // We failed between taking and queueing.
-                Err(_) => self.pen.tell(Event::Lost(1)),
+                Err(_) => self.log.tell(Event::Lost(1)),
             }
         }
         match self.queue.end() {
             0 => {}
-            lost => self.pen.tell(Event::Lost(lost)),
+            lost => self.log.tell(Event::Lost(lost)),
         }
         // A failed worker's slot stays as it is; only one that stops sends its writers away.
         if !buffer.is_abandoned() {
             buffer.close();
-            self.pen.write(Level::Debug, || "stops".into());
+            self.log.write(Level::Debug, || "stops".into());
         }
     }
 }
 
-/// The side that runs the algorithm, hands messages over and rests.
+/// The thread that runs the algorithm, hands messages over and sleeps.
 struct Handler {
     me: ProcessId,
     place: usize,
     shared: Arc<Shared>,
-    queue: Arc<Queue<Letter>>,
-    pen: Pen,
+    queue: Arc<Queue<SlotItem>>,
+    log: WorkerLog,
     machine: ChangRoberts,
-    /// Neighbours taken for failed: for ever.
+    /// Neighbours regarded as failed, for ever.
     suspects: BTreeSet<ProcessId>,
     leading: bool,
     /// How many messages we handled.
@@ -136,7 +136,7 @@ struct Handler {
     fail_at: Option<FailAt>,
 }
 
-/// Writes down what the state machine does in one step.
+/// Collects the effects of one step of the state machine.
 struct Effects(VecDeque<Effect<ChangRoberts>>);
 
 impl Host<ChangRoberts> for Effects {
@@ -152,12 +152,12 @@ impl Host<ChangRoberts> for Effects {
 
 impl Handler {
     fn run(mut self) {
-        while let Some(letter) = self.queue.next() {
-            let fails = self.handle(letter);
+        while let Some(item) = self.queue.next() {
+            let fails = self.handle(item);
             if fails {
                 self.fail();
             }
-            self.pen.tell(Event::Handled);
+            self.log.tell(Event::Handled);
             if fails {
                 return;
             }
@@ -165,15 +165,15 @@ impl Handler {
         }
     }
 
-    /// Does one task. Returns whether it is our last.
-    fn handle(&mut self, letter: Letter) -> bool {
-        match letter {
-            Letter::Start => self.call_election(),
-            Letter::Forget => {
+    /// Handles one task. Returns whether it is the last one of this worker.
+    fn handle(&mut self, item: SlotItem) -> bool {
+        match item {
+            SlotItem::Start => self.call_election(),
+            SlotItem::Forget => {
                 self.forget();
                 false
             }
-            Letter::Ring { from, message } => {
+            SlotItem::Ring { from, message } => {
                 self.handled += 1;
                 let last = self.fail_at == Some(FailAt::Message(self.handled));
                 if last {
@@ -182,7 +182,7 @@ impl Handler {
                 let won = self.receive(from, message);
                 last || won
             }
-            Letter::Stop => false,
+            SlotItem::Stop => false,
         }
     }
 
@@ -192,14 +192,14 @@ impl Handler {
         self.shared.buffers[self.place].abandon();
     }
 
-    /// Ends without a word to the others.
+    /// Ends without notifying the others.
     fn fail(&mut self) {
         self.take_no_more();
-        self.pen.write(Level::Warn, || "fails and takes no more messages".into());
-        self.pen.tell(Event::Failed(self.me));
+        self.log.write(Level::Warn, || "fails and takes no more messages".into());
+        self.log.tell(Event::Failed(self.me));
         match self.queue.end() {
             0 => {}
-            lost => self.pen.tell(Event::Lost(lost)),
+            lost => self.log.tell(Event::Lost(lost)),
         }
     }
 
@@ -207,15 +207,15 @@ impl Handler {
         let mut effects = self.step(Input::Request(Request::Elect));
         self.step_down(&mut effects);
         if sends(&effects) {
-            self.pen.write(Level::Info, || "calls an election and proposes itself".into());
+            self.log.write(Level::Info, || "calls an election and proposes itself".into());
         } else if effects.is_empty() {
-            self.pen.write(Level::Warn, || "takes part already: ignores the call".into());
+            self.log.write(Level::Warn, || "takes part already: ignores the call".into());
         }
         self.perform(effects)
     }
 
     fn receive(&mut self, from: ProcessId, message: Message) -> bool {
-        self.pen.write(Level::Debug, || format!("receives {} from {}", say(message), from.0));
+        self.log.write(Level::Debug, || format!("receives {} from {}", say(message), from.0));
         let mut effects = self.step(Input::Message { from, message });
         self.step_down(&mut effects);
         self.explain(message, &effects);
@@ -230,12 +230,12 @@ impl Handler {
         }
     }
 
-    /// Forgets an election that came to nothing: marks of taking part would spoil the next one.
+    /// Forgets a failed election, whose marks of participation would disturb the next one.
     fn forget(&mut self) {
-        self.pen.write(Level::Debug, || "forgets the election that came to nothing".into());
+        self.log.write(Level::Debug, || "forgets the failed election".into());
         if self.leading {
             self.leading = false;
-            self.pen.tell(Event::Deposed(self.me));
+            self.log.tell(Event::Deposed(self.me));
         }
         self.machine = ChangRoberts::new(self.me, &self.shared.setup);
         for peer in self.suspects.clone() {
@@ -273,7 +273,7 @@ impl Handler {
                     }
                 }
                 Effect::Unexpected(what) => {
-                    self.pen.write(Level::Warn, || format!("meets what should not be: {what}"));
+                    self.log.write(Level::Warn, || format!("unexpected: {what}"));
                 }
                 // Only the hardened form has timers and records; the report's has none.
                 Effect::SetTimer { .. } | Effect::CancelTimer { .. } | Effect::Save(_) => {}
@@ -282,33 +282,33 @@ impl Handler {
         won && fails
     }
 
-    /// Hands `message` over to `to`, or to whoever comes next if that one takes nothing.
+    /// Hands `message` over to `to`, or to the next worker that takes it.
     fn send(&mut self, to: ProcessId, message: Message) -> VecDeque<Effect<ChangRoberts>> {
         let mut to = to;
         let mut more = VecDeque::new();
         while to != self.me {
-            self.pen.write(Level::Debug, || format!("sends {} to {}", say(message), to.0));
-            self.pen.tell(Event::Sent);
+            self.log.write(Level::Debug, || format!("sends {} to {}", say(message), to.0));
+            self.log.tell(Event::Sent);
             let began = Instant::now();
             let slot = &self.shared.buffers[self.shared.setup.place(to)];
-            let letter = Letter::Ring { from: self.me, message };
-            match slot.put_and_wait(letter, self.shared.send_timeout) {
+            let item = SlotItem::Ring { from: self.me, message };
+            match slot.put_and_wait(item, self.shared.send_timeout) {
                 HandOver::Taken => {
-                    self.pen.write(Level::Trace, || {
+                    self.log.write(Level::Trace, || {
                         format!("handed {} over to {} in {:?}", say(message), to.0, began.elapsed())
                     });
                     return more;
                 }
                 HandOver::Closed(_) => {
-                    self.pen.tell(Event::Withdrawn);
+                    self.log.tell(Event::Withdrawn);
                     return more;
                 }
                 HandOver::TimedOut(_) => {
-                    self.pen.tell(Event::TimedOut);
+                    self.log.tell(Event::TimedOut);
                     self.suspects.insert(to);
                     more.extend(self.step(Input::Suspect(to)));
                     let next = self.next_live();
-                    self.pen.write(Level::Warn, || {
+                    self.log.write(Level::Warn, || {
                         let waited = self.shared.send_timeout.as_millis();
                         let after = format!("{} did not take {}", to.0, say(message));
                         format!("{after} within {waited} ms: skips it from now on")
@@ -321,7 +321,7 @@ impl Handler {
         more
     }
 
-    /// The next in the ring that we do not take for failed; perhaps we.
+    /// The next worker that is not regarded as failed; possibly this one.
     fn next_live(&self) -> ProcessId {
         let group = &self.shared.setup.group;
         let after = (1..=group.len()).map(|i| group.id((self.place + i) % group.len()));
@@ -329,39 +329,39 @@ impl Handler {
         live.next().expect("we do not suspect ourselves")
     }
 
-    /// Our message came past everyone without being taken.
+    /// No other worker took our message.
     fn alone(&mut self, message: Message) -> VecDeque<Effect<ChangRoberts>> {
-        self.pen.write(Level::Error, || "is alone: all others in the ring failed".into());
+        self.log.write(Level::Error, || "is alone: all others in the ring failed".into());
         if owner(message) == self.me {
             let effects = self.step(Input::Message { from: self.me, message });
             self.explain(message, &effects);
             return effects;
         }
-        self.pen.write(Level::Warn, || format!("drops {}: its owner is gone", say(message)));
+        self.log.write(Level::Warn, || format!("drops {}: its sender has failed", say(message)));
         VecDeque::new()
     }
 
-    /// Passes on what the state machine says. Returns whether we lead now.
+    /// Reports an indication of the state machine. Returns whether this worker leads now.
     fn indicate(&mut self, indication: Indication) -> bool {
         match indication {
             Indication::Leading { .. } => {
                 self.leading = true;
-                self.pen.tell(Event::Leading(self.me));
+                self.log.tell(Event::Leading(self.me));
                 let why = match self.next_live() == self.me {
-                    true => "there is nobody else",
-                    false => "its own number came home, so nobody has a higher one",
+                    true => "no other worker is left",
+                    false => "its own number returned, so no worker has a higher one",
                 };
-                self.pen.write(Level::Info, || format!("leads: {why}"));
+                self.log.write(Level::Info, || format!("leads: {why}"));
                 return true;
             }
             Indication::Deposed => {
                 self.leading = false;
-                self.pen.tell(Event::Deposed(self.me));
-                self.pen.write(Level::Info, || "steps down: a new election runs".into());
+                self.log.tell(Event::Deposed(self.me));
+                self.log.write(Level::Info, || "steps down: a new election runs".into());
             }
             Indication::Following { leader: Some(leader), .. } => {
-                self.pen.tell(Event::Following { who: self.me, leader });
-                self.pen.write(Level::Debug, || format!("follows {}", leader.0));
+                self.log.tell(Event::Following { who: self.me, leader });
+                self.log.write(Level::Debug, || format!("follows {}", leader.0));
             }
             Indication::Following { leader: None, .. }
             | Indication::Candidate
@@ -373,7 +373,7 @@ impl Handler {
     }
 
     fn complete(&mut self) {
-        self.pen.tell(Event::Complete { leader: self.me, at: Instant::now() });
+        self.log.tell(Event::Complete { leader: self.me, at: Instant::now() });
     }
 
     /// Puts into words what the state machine made of `message`; notices the end of an election.
@@ -386,29 +386,31 @@ impl Handler {
         });
         match (message, sent) {
             (Message::Elected { .. }, None) if id == self.me && self.leading => {
-                self.pen.write(Level::Info, || "its word came home: everyone knows".into());
+                self.log.write(Level::Info, || {
+                    "its announcement returned: all workers know the leader".into()
+                });
                 self.complete();
             }
             (Message::Propose { .. }, Some(Message::Propose { id: passed, .. })) => {
                 if passed == id {
-                    self.pen.write(Level::Debug, || format!("lets {} pass: {} > {me}", id.0, id.0));
+                    self.log.write(Level::Debug, || format!("lets {} pass: {} > {me}", id.0, id.0));
                 } else {
-                    self.pen.write(Level::Info, || {
+                    self.log.write(Level::Info, || {
                         format!("proposes itself instead of {}: {me} > {}", id.0, id.0)
                     });
                 }
             }
             (Message::Propose { .. }, None) if id < self.me => {
                 let own = format!("its own {me} is on the way");
-                self.pen.write(Level::Debug, || format!("stops {}: {own}", id.0));
+                self.log.write(Level::Debug, || format!("stops {}: {own}", id.0));
             }
             (_, None) if hops as usize > self.shared.setup.group.len() => {
-                self.pen.write(Level::Warn, || {
-                    format!("drops {} after {hops} hops: its owner is gone", say(message))
+                self.log.write(Level::Warn, || {
+                    format!("drops {} after {hops} hops: its sender has failed", say(message))
                 });
             }
             (_, None) if !effects.iter().any(leads) => {
-                self.pen.write(Level::Warn, || format!("drops {}: it is stale", say(message)));
+                self.log.write(Level::Warn, || format!("drops {}: it is stale", say(message)));
             }
             _ => {}
         }
@@ -435,12 +437,12 @@ fn say(message: Message) -> String {
     }
 }
 
-fn name(letter: &Letter) -> String {
-    match letter {
-        Letter::Start => "START".into(),
-        Letter::Forget => "FORGET".into(),
-        Letter::Stop => "STOP".into(),
-        Letter::Ring { from, message } => format!("{} of {}", say(*message), from.0),
+fn name(item: &SlotItem) -> String {
+    match item {
+        SlotItem::Start => "START".into(),
+        SlotItem::Forget => "FORGET".into(),
+        SlotItem::Stop => "STOP".into(),
+        SlotItem::Ring { from, message } => format!("{} of {}", say(*message), from.0),
     }
 }
 
@@ -470,7 +472,7 @@ mod tests {
             let mut ledger = Ledger::new(&options.group);
             for buffer in &shared.buffers {
                 // Each finds its call in the slot as soon as it lives.
-                assert_eq!(buffer.put(Letter::Start, Duration::ZERO), HandOver::Taken);
+                assert_eq!(buffer.put(SlotItem::Start, Duration::ZERO), HandOver::Taken);
                 ledger.assigned();
             }
             let (sender, events) = mpsc::channel();

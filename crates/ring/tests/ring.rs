@@ -86,7 +86,7 @@ fn the_word_of_a_leader_that_failed_is_stopped_and_the_next_highest_is_elected()
     assert_eq!(ran.column("attempts"), [2, 1]);
     assert_eq!(ran.outcome.failed, [3]);
     assert!(ran.err.contains("WARN  [worker 3] fails"), "{}", ran.err);
-    let hop_limit = "drops ELECTED 3 after 4 hops: its owner is gone";
+    let hop_limit = "drops ELECTED 3 after 4 hops: its sender has failed";
     assert!(ran.err.contains(hop_limit), "{}", ran.err);
 }
 
@@ -126,7 +126,7 @@ fn where_nobody_is_left_the_run_is_unfinished() {
     assert_eq!(ran.outcome.exit_code(), 1);
     assert_eq!((ran.outcome.unfinished, ran.outcome.elections), (1, 0));
     assert_eq!(ran.elections[0]["verdict"], "unfinished");
-    assert!(ran.err.contains("ERROR [ring] nobody is left"), "{}", ran.err);
+    assert!(ran.err.contains("ERROR [ring] no live worker is left"), "{}", ran.err);
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn the_log_tells_the_story() {
             "INFO  [ring] election 1 starts at worker 17",
             "INFO  [worker 17] calls an election and proposes itself",
             "INFO  [worker 99] proposes itself instead of 17: 99 > 17",
-            "INFO  [worker 99] leads: its own number came home, so nobody has a higher one",
-            "INFO  [worker 99] its word came home: everyone knows",
+            "INFO  [worker 99] leads: its own number returned, so no worker has a higher one",
+            "INFO  [worker 99] its announcement returned: all workers know the leader",
         ]
     );
     assert_eq!(
@@ -451,5 +451,5 @@ fn a_log_file_that_takes_no_more_is_told_and_shows_in_the_status() {
     let outcome = run(&flags, &mut out, &mut err, &Stop::new()).unwrap();
     assert_eq!((outcome.elections, outcome.exit_code()), (1, 74));
     let err = String::from_utf8(err).unwrap();
-    assert!(err.contains("the log file takes no more"), "{err}");
+    assert!(err.contains("cannot write to the log file any more"), "{err}");
 }

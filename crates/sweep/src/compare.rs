@@ -18,20 +18,20 @@ use self::formulas::{NOTHING, Told};
 use crate::Row;
 use crate::statistics::{Spread, spread};
 
-/// What is compared.
+/// The parameters of a comparison.
 #[derive(Clone, Debug)]
 pub struct Contest {
     /// The problem.
     pub problem: &'static ProblemSheet,
-    /// Who takes part.
+    /// The algorithms.
     pub entries: Vec<&'static Entry>,
-    /// What all have in common.
+    /// The common scenario.
     pub base: Scenario,
     /// Under which loads; locks only.
     pub loads: Vec<Load>,
     /// With how many seeds each.
     pub seeds: u64,
-    /// Whether faults are tried, one at a time, to see who outlives them.
+    /// Whether faults are tried, one at a time, to see which algorithms tolerate them.
     pub endurance: bool,
 }
 
@@ -46,11 +46,11 @@ pub struct Comparison {
     pub nodes: usize,
     /// How many seeds each.
     pub seeds: u64,
-    /// What is compared, and which way is better.
+    /// The compared measures, and which direction is better.
     pub columns: Vec<Column>,
     /// A line for each algorithm and case.
     pub lines: Vec<Line>,
-    /// Who could not take part, and why.
+    /// The algorithms that were left out, with the reasons.
     pub left_out: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ pub struct Line {
     /// How many single times that rests on in all runs together, by column; none where it is one
     /// figure a run.
     pub samples: Vec<Option<u64>>,
-    /// Whether nobody in the same case is better, by column.
+    /// Whether no algorithm in the same case is better, by column.
     pub best: Vec<bool>,
     /// What the tightest formula says of the most that may be measured, by column: as the book writes
     /// it, and its value; none where there is no formula or it does not apply.
@@ -81,7 +81,7 @@ pub struct Line {
     /// Which faults it outlives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endurance: Option<Endurance>,
-    /// What repeats the first of the runs.
+    /// The command that repeats the first of the runs.
     pub command: String,
 }
 
@@ -118,7 +118,7 @@ pub fn compare(contest: &Contest, mut watch: impl FnMut(&str)) -> Result<Compari
     Ok(Comparison { schema, problem, nodes, seeds, columns, lines, left_out })
 }
 
-/// How many take part: as many as was said, or as the ids or the topology's file name.
+/// The number of nodes: from the option, the ids or the topology file.
 fn nodes(contest: &Contest) -> usize {
     let planned = |entry: &&'static Entry| entry.plan(contest.base.clone()).ok();
     let plan = contest.entries.iter().find_map(planned);
@@ -194,7 +194,7 @@ fn line(
     })
 }
 
-/// What the formula for one column says in each of the runs.
+/// The value of the formula for one column in each of the runs.
 #[derive(Clone, Debug, Default)]
 struct Limits {
     text: Option<String>,
@@ -256,7 +256,7 @@ fn mark_best(lines: &mut [Line], columns: &[Column]) {
             let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {
                 (low.min(x), high.max(x))
             });
-            // What looks alike in three digits is alike.
+            // Values that agree in three digits count as equal.
             let near = |x: f64| (x - low).abs() <= 5e-3 * low.abs() + 1e-9;
             if low < high && !near(high) {
                 for line in lines.iter_mut().filter(|l| l.case == *case) {
@@ -316,7 +316,7 @@ mod tests {
                 assert!(line.measured[throughput].unwrap().mean >= least - 1e-9, "{line:?}");
             } else {
                 let why = line.without[throughput].as_deref();
-                assert_eq!(why, Some("only if someone waits at every exit"));
+                assert_eq!(why, Some("only if a node waits at every exit"));
             }
         }
         // A formula with a condition says which.
@@ -362,7 +362,7 @@ mod tests {
             let [one, known] = [1, 2].map(|i| line.measured[i].unwrap().mean);
             assert!(0.0 < one && one <= known, "{line:?}");
             let endurance = line.endurance.as_ref().unwrap();
-            // Nobody takes the place of one who crashes in a ring.
+            // On a ring, no process takes the place of a crashed one.
             if line.algorithm == "election/chang-roberts" {
                 assert!(endurance.crashes < endurance.crashes_tried, "{line:?}");
             }

@@ -75,7 +75,7 @@ pub struct Fit {
     pub error: f64,
 }
 
-/// What can be said of points (n, y).
+/// The result of fitting points (n, y).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Finding {
     /// They follow this law.
@@ -88,13 +88,13 @@ pub enum Finding {
 
 /// A law must explain so much of the variation.
 pub const LEAST_R2: f64 = 0.9;
-/// What does not vary cannot be explained by a law: it is constant if it is off by so little.
+/// The largest relative deviation of a measure that counts as constant.
 pub const LEVEL: f64 = 0.05;
 /// So many different n are needed.
 pub const SIZES: usize = 3;
 
 impl Fit {
-    /// Whether it fits well enough to be told.
+    /// Whether the fit is good enough to be reported.
     fn is_good(&self) -> bool {
         if self.law == Law::Constant { self.error <= LEVEL } else { self.r2 >= LEAST_R2 }
     }

@@ -41,7 +41,7 @@ impl Heading {
     }
 }
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// The number of the case.
@@ -54,7 +54,7 @@ pub struct Row {
     pub seed: u64,
     /// ok, violated, stuck or unfinished.
     pub verdict: String,
-    /// What was measured, by name.
+    /// The measured values, by name.
     pub measures: BTreeMap<String, f64>,
     /// The value of each formula, by metric.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -128,14 +128,14 @@ impl Results {
         let first = first
             .transpose()
             .map_err(|e| wrong(1, e.to_string()))?
-            .ok_or_else(|| wrong(1, "the file is empty, and no results".into()))?;
+            .ok_or_else(|| wrong(1, "the file is empty".into()))?;
         let heading: Heading = serde_json::from_slice(&first)
-            .map_err(|e| wrong(1, format!("not the heading of results of a sweep: {e}")))?;
+            .map_err(|e| wrong(1, format!("not the heading of a result file: {e}")))?;
         if heading.schema != SCHEMA {
             return Err(wrong(1, format!("schema {} is not {SCHEMA}", heading.schema)));
         }
         if !seal::is_whole(&first, "") {
-            let why = "the heading is not as it was written: its check sum does not fit";
+            let why = "the heading was altered: its check sum differs";
             return Err(wrong(1, why.into()));
         }
         let (mut rows, mut cut) = (Vec::new(), false);
@@ -205,13 +205,13 @@ impl Results {
 /// Puts shards of one study together: the same bytes as if it had been run in one piece.
 pub fn merge(parts: Vec<(String, Results)>) -> Result<Results, StudyError> {
     let Some((_, first)) = parts.first() else {
-        return Err(StudyError::Usage("there is nothing to merge".into()));
+        return Err(StudyError::Usage("no results to merge".into()));
     };
     let (study, cases) = (first.heading.study.clone(), first.heading.cases);
     let mut rows: BTreeMap<u64, Row> = BTreeMap::new();
     for (file, part) in &parts {
         if part.heading.study != study {
-            let why = "it belongs to another study than the first file";
+            let why = "belongs to another study than the first file";
             return Err(StudyError::Data(format!("{file}: {why}")));
         }
         for row in &part.rows {
@@ -226,7 +226,7 @@ pub fn merge(parts: Vec<(String, Results)>) -> Result<Results, StudyError> {
     if rows.len() as u64 != cases {
         let missing = (0..cases).find(|case| !rows.contains_key(case)).unwrap_or(0);
         return Err(StudyError::Data(format!(
-            "{} of {cases} cases are there; case {missing} is missing: run its shard, or resume it",
+            "only {} of {cases} cases are present; case {missing} is missing: run or resume its shard",
             rows.len()
         )));
     }

@@ -1,4 +1,4 @@
-//! What is studied: algorithms, parameters, seeds.
+//! Studies: algorithms, parameters and seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,16 +24,16 @@ pub struct Study {
     /// The first of them.
     #[serde(default = "one")]
     pub first_seed: u64,
-    /// What all runs have in common: the keys of a scenario.
+    /// The common keys of a scenario.
     #[serde(default)]
     pub base: Scenario,
-    /// What varies: keys of a scenario, each with its values; every combination is run.
+    /// Keys of a scenario that vary, each with its values; every combination is run.
     #[serde(default)]
     pub vary: BTreeMap<String, Vec<Value>>,
-    /// What varies together: lists of keys with values, run one by one beside `vary`.
+    /// Combinations of keys and values that are run one by one, beside `vary`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<BTreeMap<String, Value>>,
-    /// What to do about a combination that cannot be run.
+    /// The handling of combinations that cannot run.
     #[serde(default)]
     pub impossible: Impossible,
 }
@@ -48,7 +48,7 @@ fn one() -> u64 {
     1
 }
 
-/// What to do about a combination that cannot be run.
+/// The handling of combinations that cannot run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Impossible {
@@ -65,7 +65,7 @@ pub enum StudyError {
     /// The file says nothing sensible.
     #[error("{0}")]
     Data(String),
-    /// A wish that makes no sense.
+    /// An option or key is wrong.
     #[error("{0}")]
     Usage(String),
 }
@@ -98,7 +98,8 @@ impl Shard {
 
     /// Reads `i/n`, i from 1 to n.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
-        let wrong = || StudyError::Usage(format!("--shard {text}: it is i/n, i from 1 to n"));
+        let wrong =
+            || StudyError::Usage(format!("--shard {text}: expected i/n with i from 1 to n"));
         let (index, of) = text.split_once('/').ok_or_else(wrong)?;
         let index: u64 = index.trim().parse().map_err(|_| wrong())?;
         let of: u64 = of.trim().parse().map_err(|_| wrong())?;
@@ -158,7 +159,7 @@ impl Study {
             return Err(StudyError::Usage("nodes: a study needs at least one n".into()));
         }
         if let Some((key, _)) = self.vary.iter().find(|(_, values)| values.is_empty()) {
-            return Err(StudyError::Usage(format!("{key}: there is no value to vary it with")));
+            return Err(StudyError::Usage(format!("{key}: needs at least one value")));
         }
         self.varies_nothing_twice()?;
         self.has_nothing_double(catalog)?;
@@ -197,7 +198,7 @@ impl Study {
         }
         if let (Impossible::Stop, Some(first)) = (self.impossible, impossible.first()) {
             return Err(StudyError::Usage(format!(
-                "{first}; `impossible = \"skip\"`, or --skip-impossible, leaves such combinations out"
+                "{first}; to leave such combinations out, use `impossible = \"skip\"` or --skip-impossible"
             )));
         }
         Ok((cases, impossible))
@@ -215,19 +216,19 @@ impl Study {
         ] {
             if given || varied(key) {
                 return Err(StudyError::Data(format!(
-                    "the study: {key}: every study varies that, by its own key `{own}`"
+                    "the study: {key}: use the key `{own}` of the study instead"
                 )));
             }
         }
         if let Some(key) = only.clone().find(|key| self.vary.contains_key(*key)) {
             return Err(StudyError::Data(format!(
-                "the study: {key}: it is varied, so `[[only]]` cannot say what it is"
+                "the study: {key}: a key that is varied cannot stand in `[[only]]`"
             )));
         }
         Ok(())
     }
 
-    /// What is said twice would be run twice, and count double.
+    /// Refuses repeated values, whose runs would count twice.
     fn has_nothing_double(&self, catalog: &Catalog) -> Result<(), StudyError> {
         let full = |name: &String| catalog.find(name).map_or_else(|_| name.clone(), Entry::name);
         let lists = [
@@ -239,14 +240,14 @@ impl Study {
         for (key, values) in lists.into_iter().chain(varied) {
             let mut seen = BTreeSet::new();
             if let Some(double) = values.iter().find(|value| !seen.insert(value.as_str())) {
-                let why = "is there twice: each combination is run once for each seed";
+                let why = "occurs twice; each combination runs once for each seed";
                 return Err(StudyError::Data(format!("the study: {key}: {double} {why}")));
             }
         }
         let mut seen = BTreeSet::new();
         let shown = |only| serde_json::to_string(only).unwrap_or_default();
         if let Some(double) = self.only.iter().map(shown).find(|only| !seen.insert(only.clone())) {
-            return Err(StudyError::Data(format!("the study: only: {double} is there twice")));
+            return Err(StudyError::Data(format!("the study: only: {double} occurs twice")));
         }
         Ok(())
     }
@@ -345,9 +346,9 @@ mod tests {
     #[test]
     fn what_is_there_twice_is_refused() {
         for (text, what) in [
-            ("algorithms = [\"central\"]\nnodes = [8, 4, 8]\n", "nodes: 8 is there twice"),
-            ("algorithms = [\"central\", \"mutex/central\"]\n", "algorithms: mutex/central is"),
-            ("algorithms = [\"central\"]\n[vary]\nhold = [1, \"1\"]\n", "hold: 1 is there"),
+            ("algorithms = [\"central\"]\nnodes = [8, 4, 8]\n", "nodes: 8 occurs twice"),
+            ("algorithms = [\"central\", \"mutex/central\"]\n", "algorithms: mutex/central occurs"),
+            ("algorithms = [\"central\"]\n[vary]\nhold = [1, \"1\"]\n", "hold: 1 occurs"),
             ("algorithms = [\"central\"]\n[[only]]\nhold = 1\n[[only]]\nhold = 1\n", "only: "),
         ] {
             let error = study(text).cases(crate::builtin()).unwrap_err().to_string();

@@ -57,7 +57,7 @@ fn in_parallel(
     keep: &mut impl FnMut(Result<Row, String>) -> io::Result<usize>,
 ) -> io::Result<()> {
     let next = AtomicUsize::new(0);
-    // Short, so that a stop is heard soon and results do not pile up.
+    // Short, so that the loop notices a stop soon and results do not pile up.
     let (sender, receiver) = mpsc::sync_channel(2 * threads);
     std::thread::scope(|scope| {
         for _ in 0..threads.min(cases.len()) {

@@ -28,12 +28,12 @@ export const live = async () => (await ask('live')).json();
 export const run = async (scenarios, signal) => (await ask('run', { scenarios }, signal)).json();
 
 /**
- * @param {any} wish scenario and budgets
+ * @param {any} request scenario and budgets
  * @param {(progress: any) => void} news
  * @param {AbortSignal} signal ends the check on the server, too
  */
-export async function check(wish, news, signal) {
-  const answer = await ask('check', wish, signal);
+export async function check(request, news, signal) {
+  const answer = await ask('check', request, signal);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '', last = null;
   for (;;) {
@@ -51,10 +51,10 @@ export async function check(wish, news, signal) {
   return last;
 }
 
-/** @param {any} wish */
-export async function download(wish) {
-  const png = wish.form === 'png';
-  const answer = await ask('export', png ? { ...wish, form: 'svg' } : wish);
+/** @param {any} request */
+export async function download(request) {
+  const png = request.form === 'png';
+  const answer = await ask('export', png ? { ...request, form: 'svg' } : request);
   const named = /filename="([^"]+)"/.exec(answer.headers.get('Content-Disposition') || '');
   const name = named ? named[1] : 'run';
   const content = png ? await pngOf(await answer.blob()) : await answer.blob();

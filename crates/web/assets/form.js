@@ -1,4 +1,4 @@
-// What is wished: the form beside the diagram.
+// The settings: the form beside the diagram.
 
 import { h } from './dom.js';
 import { t } from './i18n.js';
@@ -20,12 +20,12 @@ const GROUPS = [
 const LOCK_ONLY = new Set(['hold']);
 
 /**
- * @param {any} app the workbench: catalog, wish, mode
- * @param {(change: (wish: any) => void, algorithm?: boolean) => void} change
+ * @param {any} app the workbench: catalog, settings, mode
+ * @param {(change: (settings: any) => void, algorithm?: boolean) => void} change
  * @returns {HTMLElement[]}
  */
 export function form(app, change) {
-  const { catalog, wish, mode } = app, sheet = app.sheet();
+  const { catalog, settings, mode } = app, sheet = app.sheet();
   const problems = [...new Set(catalog.algorithms.map((a) => a.problem))];
   const options = (list, chosen) => list.map(([value, text]) => h('option', { value, textContent: text, selected: value === chosen }));
   const parts = [
@@ -37,31 +37,31 @@ export function form(app, change) {
     }, ...options(catalog.algorithms.filter((a) => a.problem === sheet.problem).map((a) => [a.name, a.title]), sheet.name))),
   ];
   if (mode === 'race') parts.push(racers(app, change));
-  parts.push(text('nodes', wish, change, { type: 'number', min: 1, max: catalog.limits.nodes }));
-  parts.push(text('topology', wish, change, { placeholder: sheet.topology || '' }, catalog.topologies.map(([kind]) => kind.replace(/:.*/, '')).filter((k, i, l) => l.indexOf(k) === i)));
+  parts.push(text('nodes', settings, change, { type: 'number', min: 1, max: catalog.limits.nodes }));
+  parts.push(text('topology', settings, change, { placeholder: sheet.topology || '' }, catalog.topologies.map(([kind]) => kind.replace(/:.*/, '')).filter((k, i, l) => l.indexOf(k) === i)));
   if (mode !== 'race') {
-    for (const it of sheet.switches) parts.push(choice(it, wish, change));
+    for (const it of sheet.switches) parts.push(choice(it, settings, change));
     if (sheet.mistakes.length) {
       parts.push(field('mistake', h('select', {
         onchange: (e) => change((w) => { set(w.scenario, 'mistake', e.target.value); }),
-      }, ...options([['', t('none')], ...sheet.mistakes.map((m) => [m.name, m.name])], wish.scenario.mistake || ''))));
+      }, ...options([['', t('none')], ...sheet.mistakes.map((m) => [m.name, m.name])], settings.scenario.mistake || ''))));
     }
   }
-  parts.push(text('seed', wish, change, { type: 'number', min: 0, placeholder: '1' }));
+  parts.push(text('seed', settings, change, { type: 'number', min: 0, placeholder: '1' }));
   for (const [name, fields] of GROUPS) {
-    const open = fields.some((key) => wish.scenario[key] !== undefined) || app.open.has(name);
+    const open = fields.some((key) => settings.scenario[key] !== undefined) || app.open.has(name);
     const shown = mode === 'check' ? fields.filter((key) => ['ids', 'initiators', 'down', 'entries', 'requests', 'fifo'].includes(key)) : fields;
     if (!shown.length) continue;
     parts.push(h('details', { open, ontoggle: (e) => { if (e.target.open) app.open.add(name); else app.open.delete(name); } },
       h('summary', {}, t(name)),
-      ...shown.filter((key) => sheet.holds || !LOCK_ONLY.has(key)).map((key) => (key === 'fifo' ? fifo(wish, change) : text(key, wish, change, NUMBERS.has(key) ? { type: 'number', min: 0, step: 'any' } : {}, CHOICES[key])))));
+      ...shown.filter((key) => sheet.holds || !LOCK_ONLY.has(key)).map((key) => (key === 'fifo' ? fifo(settings, change) : text(key, settings, change, NUMBERS.has(key) ? { type: 'number', min: 0, step: 'any' } : {}, CHOICES[key])))));
   }
-  if (mode === 'check') parts.push(budgets(wish, change));
+  if (mode === 'check') parts.push(budgets(settings, change));
   return parts;
 }
 
 function field(key, input) {
-  const id = 'wish-' + key;
+  const id = 'setting-' + key;
   input.id = id;
   return h('div', { class: 'field' }, h('label', { for: id }, t(key === 'down' ? 'down-field' : key)), input);
 }
@@ -70,10 +70,10 @@ function set(object, key, value) {
   if (value === '' || value === undefined || Number.isNaN(value)) delete object[key]; else object[key] = value;
 }
 
-function text(key, wish, change, props = {}, choices) {
+function text(key, settings, change, props = {}, choices) {
   const list = choices ? h('datalist', { id: 'list-' + key }, ...choices.map((value) => h('option', { value }))) : null;
   const input = h('input', {
-    type: 'text', value: wish.scenario[key] ?? '', placeholder: t('default'), autocomplete: 'off', spellcheck: false, ...props, ...(list ? { list: list.id } : {}),
+    type: 'text', value: settings.scenario[key] ?? '', placeholder: t('default'), autocomplete: 'off', spellcheck: false, ...props, ...(list ? { list: list.id } : {}),
     onchange: (e) => change((w) => set(w.scenario, key, NUMBERS.has(key) && e.target.value !== '' ? Number(e.target.value) : e.target.value.trim())),
   });
   const box = field(key, input);
@@ -81,32 +81,32 @@ function text(key, wish, change, props = {}, choices) {
   return box;
 }
 
-function fifo(wish, change) {
+function fifo(settings, change) {
   return field('fifo', h('input', {
-    type: 'checkbox', checked: wish.scenario.fifo !== false, onchange: (e) => change((w) => set(w.scenario, 'fifo', e.target.checked ? undefined : false)),
+    type: 'checkbox', checked: settings.scenario.fifo !== false, onchange: (e) => change((w) => set(w.scenario, 'fifo', e.target.checked ? undefined : false)),
   }));
 }
 
-function choice(it, wish, change) {
-  const chosen = ((wish.scenario.set || []).find((word) => word.startsWith(it.name + '=')) || '').slice(it.name.length + 1);
+function choice(it, settings, change) {
+  const chosen = ((settings.scenario.set || []).find((word) => word.startsWith(it.name + '=')) || '').slice(it.name.length + 1);
   const put = (value) => change((w) => {
     const rest = (w.scenario.set || []).filter((word) => !word.startsWith(it.name + '='));
     if (value && value !== it.values[0]) rest.push(it.name + '=' + value);
     set(w.scenario, 'set', rest.length ? rest : undefined);
   });
   const free = it.values.some((value) => value.startsWith('<'));
-  const id = 'wish-set-' + it.name;
+  const id = 'setting-set-' + it.name;
   const input = free ? h('input', { id, type: 'text', value: chosen, placeholder: it.values[0], title: it.what, onchange: (e) => put(e.target.value.trim()) })
     : h('select', { id, title: it.what, onchange: (e) => put(e.target.value) }, ...it.values.map((value) => h('option', { value, textContent: value, selected: value === (chosen || it.values[0]) })));
   return h('div', { class: 'field' }, h('label', { for: id, title: it.what }, it.name), input);
 }
 
 function racers(app, change) {
-  const { catalog, wish } = app, sheet = app.sheet();
+  const { catalog, settings } = app, sheet = app.sheet();
   const boxes = catalog.algorithms.filter((a) => a.problem === sheet.problem).map((a) => {
-    const on = wish.racers.includes(a.name);
+    const on = settings.racers.includes(a.name);
     return h('label', { class: 'row' }, h('input', {
-      type: 'checkbox', checked: on, value: a.name, disabled: !on && wish.racers.length >= catalog.limits.racers,
+      type: 'checkbox', checked: on, value: a.name, disabled: !on && settings.racers.length >= catalog.limits.racers,
       onchange: (e) => change((w) => {
         w.racers = e.target.checked ? [...w.racers, a.name] : w.racers.filter((name) => name !== a.name);
       }),
@@ -115,9 +115,9 @@ function racers(app, change) {
   return h('details', { open: true }, h('summary', {}, t('racers')), ...boxes);
 }
 
-function budgets(wish, change) {
-  const number = (key) => field('b-' + key, h('input', { type: 'number', min: 0, max: 9, value: wish.budgets[key] ?? 0, onchange: (e) => change((w) => set(w.budgets, key, Number(e.target.value) || undefined)) }));
+function budgets(settings, change) {
+  const number = (key) => field('b-' + key, h('input', { type: 'number', min: 0, max: 9, value: settings.budgets[key] ?? 0, onchange: (e) => change((w) => set(w.budgets, key, Number(e.target.value) || undefined)) }));
   return h('details', { open: true }, h('summary', {}, t('budgets')), ...['crash', 'restart', 'loss', 'duplicate'].map(number),
-    field('synchronous', h('input', { type: 'checkbox', checked: !!wish.budgets.synchronous, onchange: (e) => change((w) => set(w.budgets, 'synchronous', e.target.checked || undefined)) })),
-    field('properties', h('input', { type: 'text', value: (wish.budgets.properties || []).join(' '), placeholder: t('default'), onchange: (e) => change((w) => { const list = e.target.value.split(/[\s,]+/).filter(Boolean); set(w.budgets, 'properties', list.length ? list : undefined); }) })));
+    field('synchronous', h('input', { type: 'checkbox', checked: !!settings.budgets.synchronous, onchange: (e) => change((w) => set(w.budgets, 'synchronous', e.target.checked || undefined)) })),
+    field('properties', h('input', { type: 'text', value: (settings.budgets.properties || []).join(' '), placeholder: t('default'), onchange: (e) => change((w) => { const list = e.target.value.split(/[\s,]+/).filter(Boolean); set(w.budgets, 'properties', list.length ? list : undefined); }) })));
 }

@@ -20,7 +20,7 @@ export function lamps(app) {
   track.violations.forEach((v) => put(v.property, { rank: v.rank, detail: v.detail }));
   (report.violations || []).forEach((v) => { if (!lamp.get(v.property)?.broken) put(v.property, { rank: app.shown.last, detail: v.detail }); });
   if (report.waiting && report.waiting.length) {
-    put('deadlock', { rank: app.shown.last, detail: report.waiting.map((n) => 'p' + n).join(', ') + ' ' + t('waits-forever') });
+    put('deadlock', { rank: app.shown.last, detail: report.waiting.map((n) => 'p' + n).join(', ') + ' ' + t(report.waiting.length === 1 ? 'waits-forever' : 'wait-forever') });
   }
   const rows = [...lamp.values()].map(({ name, broken }) => {
     const red = broken && broken.rank <= p;

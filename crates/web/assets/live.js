@@ -1,4 +1,4 @@
-// A running group: what its agents report, and what their flight recorders saw.
+// A running group: the reports of its agents and the events of their flight recorders.
 
 import * as api from './api.js';
 import { $, h, s } from './dom.js';
@@ -14,7 +14,7 @@ const ago = (seconds) => (seconds === null || seconds === undefined ? '–' : se
 const cells = (tag, list) => h('tr', {}, ...list.map((it) => h(tag, {}, it)));
 
 /**
- * Who held what, and what else happened, from the recordings of all agents.
+ * The grants, messages and other events in the recordings of all agents.
  * @param {any[]} lines
  */
 export function history(lines) {

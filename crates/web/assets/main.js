@@ -1,4 +1,4 @@
-// The workbench: what is wished, what is shown, and where one looks.
+// The workbench: settings, the run that is shown, and the cursor.
 
 import * as api from './api.js';
 import { Diagram } from './diagram.js';
@@ -21,7 +21,7 @@ class App {
   constructor(catalog) {
     this.catalog = catalog;
     this.mode = 'run';
-    this.wish = { scenario: { algorithm: 'mutex/ricart-agrawala', nodes: 3 }, racers: ['mutex/ricart-agrawala', 'mutex/suzuki-kasami', 'mutex/central'], budgets: {} };
+    this.settings = { scenario: { algorithm: 'mutex/ricart-agrawala', nodes: 3 }, racers: ['mutex/ricart-agrawala', 'mutex/suzuki-kasami', 'mutex/central'], budgets: {} };
     this.open = new Set();
     this.shown = null;
     this.position = 0;
@@ -46,31 +46,31 @@ class App {
     this.showMoment = perFrame(() => this.moment());
     /** The address as it was last read or written here. */
     this.hash = location.hash;
-    // Another address is an order that is about to reach us: it must not be written over.
+    // A new address is a command that `hashchange` is about to deliver; it must not be overwritten.
     this.remember = debounce(() => { if (location.hash === this.hash) this.save(); }, 300);
   }
 
   sheetOf(name) { return this.catalog.algorithms.find((a) => a.name === name || a.name.endsWith('/' + name)); }
-  sheet() { return this.sheetOf(this.wish.scenario.algorithm) || this.catalog.algorithms[0]; }
+  sheet() { return this.sheetOf(this.settings.scenario.algorithm) || this.catalog.algorithms[0]; }
 
-  /** The track one looks at: that of what is chosen, or of the current step. */
+  /** The track of the chosen node or message, or of the current step. */
   track() {
     if (!this.shown) return null;
     const now = this.shown.entryAt(this.position);
     return this.shown.tracks[this.chosen ? this.chosen.t : now ? now.t : 0] || this.shown.tracks[0];
   }
 
-  // ——— What is wished ———
+  // ——— Settings ———
 
-  /** Changes the wish; a new algorithm keeps only what fits any. */
+  /** Changes the settings; a new algorithm keeps only settings that fit every algorithm. */
   change(act, algorithm = false) {
-    act(this.wish);
+    act(this.settings);
     if (algorithm) {
-      const { scenario } = this.wish, { problem } = this.sheet();
+      const { scenario } = this.settings, { problem } = this.sheet();
       ['topology', 'set', 'mistake'].forEach((key) => delete scenario[key]);
-      this.wish.racers = this.wish.racers.filter((name) => name.startsWith(problem + '/'));
-      if (this.wish.racers.length < 2) this.wish.racers = this.catalog.algorithms.filter((a) => a.problem === problem).slice(0, 2).map((a) => a.name);
-      if (!this.wish.racers.includes(scenario.algorithm)) this.wish.racers = [scenario.algorithm, ...this.wish.racers].slice(0, this.catalog.limits.racers);
+      this.settings.racers = this.settings.racers.filter((name) => name.startsWith(problem + '/'));
+      if (this.settings.racers.length < 2) this.settings.racers = this.catalog.algorithms.filter((a) => a.problem === problem).slice(0, 2).map((a) => a.name);
+      if (!this.settings.racers.includes(scenario.algorithm)) this.settings.racers = [scenario.algorithm, ...this.settings.racers].slice(0, this.catalog.limits.racers);
     }
     this.showForm();
     if (this.mode !== 'check') this.start(algorithm ? 0 : undefined);
@@ -87,10 +87,10 @@ class App {
     if (mode === 'check') { this.setTab('exercises'); this.trouble(''); } else this.start(0);
   }
 
-  addFault(fault) { this.setFaults([...(this.wish.scenario.faults || []), fault]); }
+  addFault(fault) { this.setFaults([...(this.settings.scenario.faults || []), fault]); }
 
   setFaults(faults) {
-    if (faults.length) this.wish.scenario.faults = faults; else delete this.wish.scenario.faults;
+    if (faults.length) this.settings.scenario.faults = faults; else delete this.settings.scenario.faults;
     this.setTab('schedule');
     this.start();
   }
@@ -105,19 +105,19 @@ class App {
   later(time, by) { return String(Math.round((Number(time) + by) * 1000) / 1000); }
 
   scenarios() {
-    const { scenario, racers } = this.wish;
+    const { scenario, racers } = this.settings;
     if (this.mode !== 'race') return [scenario];
     const { mistake, set, ...shared } = scenario;
     return racers.map((algorithm) => ({ ...shared, algorithm }));
   }
 
-  /** Runs what is wished; the cursor stays where it was, or goes to `position`. */
+  /** Runs the scenario; the cursor stays where it was, or goes to `position`. */
   async start(position = this.position) {
     this.cancel();
     const work = new AbortController();
     this.work = work;
     try {
-      if (this.mode === 'race' && this.wish.racers.length < 2) throw new Error(t('racers'));
+      if (this.mode === 'race' && this.settings.racers.length < 2) throw new Error(t('racers'));
       const data = await api.run(this.scenarios(), work.signal);
       this.show(data, position);
     } catch (error) {
@@ -128,12 +128,12 @@ class App {
     if (this.work === work) this.work = null;
   }
 
-  /** Checks what is wished. */
+  /** Checks the scenario. */
   async check() {
     this.cancel();
     const work = new AbortController();
     this.work = work;
-    const { scenario, budgets } = this.wish;
+    const { scenario, budgets } = this.settings;
     this.progress(null);
     try {
       const small = { ...scenario, nodes: scenario.nodes ?? 3 };
@@ -158,7 +158,7 @@ class App {
   exercise({ scenario, budgets }) {
     this.live.stop();
     this.mode = 'check';
-    this.wish = { ...this.wish, scenario: { ...scenario }, budgets: { ...budgets } };
+    this.settings = { ...this.settings, scenario: { ...scenario }, budgets: { ...budgets } };
     this.showHead();
     this.showForm();
     this.check();
@@ -170,7 +170,7 @@ class App {
     this.play(false);
   }
 
-  // ——— What is shown ———
+  // ——— The run that is shown ———
 
   show(data, position) {
     this.trouble('');
@@ -199,9 +199,9 @@ class App {
     if (Array.isArray(what)) {
       box.replaceChildren(...what.map((track) => {
         const name = what.length > 1 ? track.name.replace(/.*\//, '') + ': ' : '';
-        const who = track.report.waiting && track.report.waiting.length ? ' · ' + track.report.waiting.map((n) => 'p' + n).join(', ') + ' ' + t('waits-forever') : '';
+        const stuck = track.report.waiting && track.report.waiting.length ? ' · ' + track.report.waiting.map((n) => 'p' + n).join(', ') + ' ' + t(track.report.waiting.length === 1 ? 'waits-forever' : 'wait-forever') : '';
         const broken = track.report.violations && track.report.violations.length ? ' · ' + track.report.violations[0].property : '';
-        return badge(track.verdict, name + t(track.verdict) + broken + (what.length > 1 ? '' : who));
+        return badge(track.verdict, name + t(track.verdict) + broken + (what.length > 1 ? '' : stuck));
       }), what.length === 1 && what[0].verdict === 'ok' ? h('button', { type: 'button', class: 'soft', title: t('check-this'), onclick: () => this.setMode('check') }, t('lucky')) : '');
     } else {
       const { verdict, property, states, depth, witness_length: length, witness_loops_from: loops } = what;
@@ -241,13 +241,13 @@ class App {
     this.graph.go(position, this.chosen && this.chosen.node !== undefined ? this.chosen.node : now && now.entry.node >= 0 ? now.entry.node : null);
     this.story.go();
     const box = $('inspector'), { activeElement } = document;
-    // Who went here by key stays on the button, if it is still there.
+    // Keeps the keyboard focus on its button if the button still exists.
     const key = (it) => it.textContent + it.title, kept = activeElement instanceof HTMLElement && box.contains(activeElement) ? key(activeElement) : null;
     box.replaceChildren(...inspector.message(this), ...inspector.link(this), ...inspector.event(this), ...inspector.lamps(this), ...inspector.meter(this), ...inspector.states(this));
     if (kept !== null) [...box.querySelectorAll('button')].find((it) => key(it) === kept)?.focus();
   }
 
-  // ——— Where one looks ———
+  // ——— The cursor ———
 
   go(position) {
     if (!this.shown) return;
@@ -330,8 +330,8 @@ class App {
     const go = this.mode === 'check' ? h('button', { type: 'button', class: 'main', id: 'go', onclick: () => this.check() }, t('check-now'))
       : h('button', { type: 'button', class: 'main', id: 'go', onclick: () => this.start(0) }, t('run-now'));
     const asRun = this.mode === 'check' ? h('button', { type: 'button', id: 'as-run', onclick: () => this.setMode('run') }, t('as-run')) : null;
-    $('wishes').replaceChildren(...form(this, (act, algorithm) => this.change(act, algorithm)), h('div', { class: 'row' }, go, asRun), h('p', { class: 'soft' }, this.sheet().idea));
-    if (focused && focused.startsWith('wish-') && $(focused)) $(focused).focus();
+    $('settings').replaceChildren(...form(this, (act, algorithm) => this.change(act, algorithm)), h('div', { class: 'row' }, go, asRun), h('p', { class: 'soft' }, this.sheet().idea));
+    if (focused && focused.startsWith('setting-') && $(focused)) $(focused).focus();
   }
 
   showTime() {
@@ -358,7 +358,7 @@ class App {
   }
 
   showPage() {
-    $('tabs').replaceChildren(...Object.keys(TABS).map((tab) => h('button', { type: 'button', role: 'tab', 'aria-selected': String(tab === this.tab), 'data-tab': tab, onclick: () => this.setTab(tab) }, t(tab) + (tab === 'schedule' && this.wish.scenario.faults ? ' ' + this.wish.scenario.faults.length : ''))));
+    $('tabs').replaceChildren(...Object.keys(TABS).map((tab) => h('button', { type: 'button', role: 'tab', 'aria-selected': String(tab === this.tab), 'data-tab': tab, onclick: () => this.setTab(tab) }, t(tab) + (tab === 'schedule' && this.settings.scenario.faults ? ' ' + this.settings.scenario.faults.length : ''))));
     this.story.unmount();
     if (this.tab === 'story') { if (this.shown) this.story.mount($('page')); return; }
     $('page').replaceChildren(...(TABS[this.tab](this) || []).filter(Boolean));
@@ -388,9 +388,9 @@ class App {
 
   async export(form) {
     const kinds = this.hidden.size ? this.shown.kinds.filter((kind) => !this.hidden.has(kind)) : undefined;
-    const wish = () => ({ id: this.shown.id, form, lanes: this.lanes, ...(kinds ? { kinds } : {}) });
+    const request = () => ({ id: this.shown.id, form, lanes: this.lanes, ...(kinds ? { kinds } : {}) });
     try {
-      await api.download(wish());
+      await api.download(request());
     } catch (error) {
       this.trouble(error.message);
     }
@@ -400,8 +400,8 @@ class App {
 
   save() {
     if (!this.shown && this.mode !== 'check' && this.mode !== 'live') return;
-    const { mode, wish, position, lanes: order, hidden } = this;
-    const state = { v: 1, mode, scenario: wish.scenario, ...(mode === 'race' ? { racers: wish.racers } : {}), ...(mode === 'check' ? { budgets: wish.budgets } : {}), at: position, ...(order.length ? { lanes: order } : {}), ...(hidden.size ? { hidden: [...hidden] } : {}) };
+    const { mode, settings, position, lanes: order, hidden } = this;
+    const state = { v: 1, mode, scenario: settings.scenario, ...(mode === 'race' ? { racers: settings.racers } : {}), ...(mode === 'check' ? { budgets: settings.budgets } : {}), at: position, ...(order.length ? { lanes: order } : {}), ...(hidden.size ? { hidden: [...hidden] } : {}) };
     this.hash = pack(state);
     history.replaceState(null, '', location.pathname + location.search + this.hash);
   }
@@ -409,10 +409,10 @@ class App {
   load(state) {
     const list = (value) => (Array.isArray(value) ? value : []);
     this.mode = MODES.includes(state.mode) ? state.mode : 'run';
-    this.wish.scenario = { ...state.scenario };
-    if (!this.sheetOf(String(this.wish.scenario.algorithm))) this.wish.scenario.algorithm = 'mutex/ricart-agrawala';
-    if (list(state.racers).length) this.wish.racers = list(state.racers).map(String);
-    this.wish.budgets = state.budgets && typeof state.budgets === 'object' ? { ...state.budgets } : {};
+    this.settings.scenario = { ...state.scenario };
+    if (!this.sheetOf(String(this.settings.scenario.algorithm))) this.settings.scenario.algorithm = 'mutex/ricart-agrawala';
+    if (list(state.racers).length) this.settings.racers = list(state.racers).map(String);
+    this.settings.budgets = state.budgets && typeof state.budgets === 'object' ? { ...state.budgets } : {};
     this.lanes = list(state.lanes).filter(Number.isInteger);
     this.hidden = new Set(list(state.hidden).map(String));
     this.showAll();

@@ -5,7 +5,7 @@ import { t } from './i18n.js';
 
 const ROW = 22;
 
-/** The story: only the lines in sight are there. */
+/** The story; only the visible lines are in the document. */
 export class Story {
   constructor(app) {
     this.app = app;
@@ -66,9 +66,9 @@ export class Story {
 
 const copying = (text, label) => h('button', { type: 'button', onclick: async (e) => { const it = e.currentTarget; if (await copy(text)) { it.textContent = t('copied') + ' ✓'; setTimeout(() => { it.textContent = label; }, 1500); } } }, label);
 
-/** What goes wrong, to be read and changed. */
+/** The faults, to be read and changed. */
 export function schedule(app) {
-  const faults = app.wish.scenario.faults || [];
+  const faults = app.settings.scenario.faults || [];
   const rows = faults.map((fault, i) => h('div', { class: 'row' },
     h('input', { type: 'text', value: fault, 'aria-label': t('schedule') + ' ' + (i + 1), 'data-fault': i, spellcheck: false, onchange: (e) => app.setFaults(faults.map((old, k) => (k === i ? e.target.value.trim() : old)).filter(Boolean)) }),
     h('button', { type: 'button', 'aria-label': t('remove') + ' ' + fault, title: t('remove'), onclick: () => app.setFaults(faults.filter((_, k) => k !== i)) }, '×')));
@@ -95,7 +95,7 @@ export function sheet(app) {
     ...it.costs.map((c) => row(c.metric, c.formula + '   (' + c.when + ')')), ...it.switches.map((s) => h('tr', {}, h('th', {}, s.name), h('td', {}, s.values.join(' | ') + ': ' + s.what))), row('source', it.source))];
 }
 
-/** Known mistakes, to be found out. */
+/** The known mistakes as exercises. */
 export function exercises(app) {
   const { mistakes } = app.sheet();
   if (!mistakes.length) return [h('p', { class: 'soft' }, t('no-exercise'))];

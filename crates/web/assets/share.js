@@ -1,4 +1,4 @@
-// The whole run in the address: what was wished, and where one looks.
+// The address holds the whole run: settings and cursor.
 
 /** @param {any} state */
 export function pack(state) {
@@ -8,7 +8,7 @@ export function pack(state) {
   return '#' + btoa(text).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
 }
 
-/** What an address says; null where it says nothing, or nonsense. @param {string} hash */
+/** The state in an address; null if there is none or it is malformed. @param {string} hash */
 export function unpack(hash) {
   try {
     const text = atob(hash.replace(/^#/, '').replace(/-/g, '+').replace(/_/g, '/'));

@@ -30,26 +30,26 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
 }
 
 async fn run(State(shared): State<Arc<Shared>>, body: Bytes) -> Result<Response, Refusal> {
-    let wish = read(&body)?;
-    let json = off_thread(&shared, move |shared, stop| running::run(shared, wish, stop)).await?;
+    let request = read(&body)?;
+    let json = off_thread(&shared, move |shared, stop| running::run(shared, request, stop)).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], json).into_response())
 }
 
 async fn export(State(shared): State<Arc<Shared>>, body: Bytes) -> Result<Response, Refusal> {
-    let wish = read(&body)?;
-    let file = off_thread(&shared, move |shared, _| export::export(shared, &wish)).await?;
+    let request = read(&body)?;
+    let file = off_thread(&shared, move |shared, _| export::export(shared, &request)).await?;
     let named = format!("attachment; filename=\"{}\"", file.name);
     let headers =
         [(header::CONTENT_TYPE, file.kind.to_owned()), (header::CONTENT_DISPOSITION, named)];
     Ok((headers, file.content).into_response())
 }
 
-/// What the page asks for.
+/// Parses the body of a request.
 pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|e| Refusal::unreadable(format!("the request: {e}")))
 }
 
-/// Set when nobody waits for the answer any more.
+/// Set when the client has closed the connection.
 pub(crate) struct Abandoned(pub(crate) Arc<AtomicBool>);
 
 impl Drop for Abandoned {
@@ -58,19 +58,19 @@ impl Drop for Abandoned {
     }
 }
 
-/// Does `work` where it may take its time; it is told when nobody waits for it any more.
+/// Runs `work` on a blocking thread; its flag is set when the client closes the connection.
 async fn off_thread<T: Send + 'static>(
     shared: &Arc<Shared>,
     work: impl FnOnce(&Shared, &AtomicBool) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
     let abandoned = Abandoned(Arc::default());
-    let seat = Arc::clone(&shared.seats).acquire_owned().await;
-    let seat = seat.map_err(|_| Refusal::gone("the workbench is closing"))?;
+    let slot = Arc::clone(&shared.slots).acquire_owned().await;
+    let slot = slot.map_err(|_| Refusal::gone("the workbench is closing"))?;
     let (shared, stop) = (Arc::clone(shared), Arc::clone(&abandoned.0));
     let done = tokio::task::spawn_blocking(move || {
         let done = work(&shared, &stop);
-        drop(seat);
+        drop(slot);
         done
     });
-    done.await.map_err(|_| Refusal::bug("this is a bug of ours, sorry: the run broke off"))?
+    done.await.map_err(|_| Refusal::bug("this is a bug of konklave: the run panicked"))?
 }

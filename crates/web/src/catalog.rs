@@ -1,4 +1,4 @@
-//! What there is: algorithms with their data sheets, and the small languages.
+//! The catalog for the page: algorithms with their data sheets, and the syntax of options.
 
 use std::sync::Arc;
 

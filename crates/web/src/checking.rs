@@ -22,19 +22,19 @@ use crate::refusal::Refusal;
 use crate::running::{plan, show};
 use crate::{Shared, limits};
 
-/// So often the page is told how far a check has come.
+/// The interval of progress reports to the page.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 
-/// What the page wants to have checked.
+/// The body of `POST /api/check`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wish {
+struct CheckRequest {
     scenario: Scenario,
     #[serde(default)]
     budgets: Budgets,
 }
 
-/// What may happen besides the protocol, under the names of the command line.
+/// Budgets and options of a check, under the names of the command line.
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(crate) struct Budgets {
@@ -81,7 +81,7 @@ impl Budgets {
         })
     }
 
-    /// The same on the command line.
+    /// These options as words of the command line.
     fn arguments(&self) -> String {
         let budgets = [
             ("crash", self.crash),
@@ -107,27 +107,27 @@ impl Budgets {
     }
 }
 
-/// `POST /api/check`: one JSON object a line. When nobody reads them any more, the check ends.
+/// `POST /api/check`: one JSON object a line. The check ends when the page closes the connection.
 pub(crate) async fn check(
     State(shared): State<Arc<Shared>>,
     body: Bytes,
 ) -> Result<Response, Refusal> {
-    let wish: Wish = read(&body)?;
-    // What can be refused is refused before the answer begins: after that, it can only break off.
+    let request: CheckRequest = read(&body)?;
+    // A request is refused before the answer begins; a started answer could only break off.
     let catalog = shared.catalog;
-    let planned = tokio::task::spawn_blocking(move || planned(catalog, wish)).await;
+    let planned = tokio::task::spawn_blocking(move || planned(catalog, request)).await;
     let planned = planned.map_err(|_| Refusal::bug("the check could not be planned"))??;
     let abandoned = Abandoned(Arc::default());
-    let seat = Arc::clone(&shared.seats).acquire_owned().await;
-    let seat = seat.map_err(|_| Refusal::gone("the workbench is closing"))?;
+    let slot = Arc::clone(&shared.slots).acquire_owned().await;
+    let slot = slot.map_err(|_| Refusal::gone("the workbench is closing"))?;
     let (lines, heard) = channel(16);
     let stop = Arc::clone(&abandoned.0);
     tokio::task::spawn_blocking(move || {
         let last = explore(&shared, &planned, &stop, &lines)
             .unwrap_or_else(|refusal| json!({ "error": refusal.why() }).to_string().into_bytes());
-        // Nobody is there to hear it: then it is not needed.
+        // If the page has closed the connection, the last line is not needed.
         let _ = lines.blocking_send(line(last));
-        drop(seat);
+        drop(slot);
     });
     let body = Body::from_stream(Lines { heard, _abandoned: abandoned });
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
@@ -140,9 +140,9 @@ struct Planned {
     check: CheckPlan,
 }
 
-fn planned(catalog: &'static Catalog, wish: Wish) -> Result<Planned, Refusal> {
-    let budgets = wish.budgets;
-    // What only a simulation has would be ignored here: a schedule of faults, delays, pauses.
+fn planned(catalog: &'static Catalog, request: CheckRequest) -> Result<Planned, Refusal> {
+    let budgets = request.budgets;
+    // A check ignores settings of the simulator: the schedule of faults, delays, pauses.
     let scenario = Scenario {
         script: None,
         load: None,
@@ -156,7 +156,7 @@ fn planned(catalog: &'static Catalog, wish: Wish) -> Result<Planned, Refusal> {
         detect_after: None,
         time_limit: None,
         step_limit: None,
-        ..wish.scenario
+        ..request.scenario
     };
     let (entry, plan) = plan(catalog, scenario)?;
     let check = CheckPlan {

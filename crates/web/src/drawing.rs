@@ -14,7 +14,7 @@ use konklave_trace::{EffectRecord, Entry, Header, IncidentKind, InputRecord, Run
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a run was made from, and what it told.
+/// The scenario and the report of a run.
 pub(crate) struct World {
     scenario: Scenario,
     /// The report of a run or of a check.

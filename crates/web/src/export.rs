@@ -1,4 +1,4 @@
-//! Runs as files: pictures, the player, what other tools read.
+//! Runs as files: pictures, the player and exports for other tools.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use serde::Deserialize;
 use crate::Shared;
 use crate::refusal::Refusal;
 
-/// What the page wants to have.
+/// The body of `POST /api/export`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wish {
-    /// Which runs.
+pub(crate) struct ExportRequest {
+    /// The number of the kept runs.
     id: u64,
     form: Form,
-    /// Whose lanes come first.
+    /// Nodes whose lanes come first.
     #[serde(default)]
     lanes: Vec<u32>,
     /// Only these nodes.
@@ -47,21 +47,22 @@ pub(crate) struct File {
 }
 
 /// The runs as a file.
-pub(crate) fn export(shared: &Shared, wish: &Wish) -> Result<File, Refusal> {
-    let runs = shared.store.find(wish.id);
-    let runs = runs.ok_or_else(|| Refusal::gone("this run is no longer kept: run it again"))?;
-    let only = Filter { nodes: wish.nodes.clone(), kinds: wish.kinds.clone(), window: None };
+pub(crate) fn export(shared: &Shared, request: &ExportRequest) -> Result<File, Refusal> {
+    let runs = shared.store.find(request.id);
+    let runs =
+        runs.ok_or_else(|| Refusal::gone("the workbench no longer keeps this run; run it again"))?;
+    let only = Filter { nodes: request.nodes.clone(), kinds: request.kinds.clone(), window: None };
     for run in runs.iter() {
-        only.check(run).map_err(Refusal::senseless)?;
+        only.check(run).map_err(Refusal::invalid)?;
     }
-    let options = Options { only, lanes: wish.lanes.clone(), ..Options::default() };
+    let options = Options { only, lanes: request.lanes.clone(), ..Options::default() };
     let all: Vec<&Run> = runs.iter().collect();
     let picture = || svg::stack(&layout_all(&all, &options));
     let one = || match all.as_slice() {
         [run] => Ok(*run),
-        _ => Err(Refusal::senseless("a race can be exported as SVG or HTML")),
+        _ => Err(Refusal::invalid("a race can be exported as SVG or HTML")),
     };
-    let (ending, kind, content) = match wish.form {
+    let (ending, kind, content) = match request.form {
         Form::Svg => ("svg", "image/svg+xml", picture().into_bytes()),
         Form::Html => ("html", "text/html", html_race(&all, &options).into_bytes()),
         Form::Tikz => ("tex", "application/x-tex", tikz(one()?, &options).into_bytes()),

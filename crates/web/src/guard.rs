@@ -1,4 +1,4 @@
-//! Who may ask: a browser that was given the address, and no page of someone else.
+//! Access control: requests need the token of the printed address, and must come from our own page.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use crate::Shared;
 use crate::refusal::Refusal;
 
-/// Only our own scripts run, nobody may frame the page, and the address stays here.
+/// Only our own scripts run, no other page may frame ours, and the address is not sent to other sites.
 const HEADERS: [(HeaderName, &str); 4] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -23,7 +23,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Refuses what does not come from our own page.
+/// Refuses requests that do not come from our own page.
 pub(crate) async fn guard(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -45,24 +45,24 @@ pub(crate) async fn guard(
 
 fn admit(shared: &Shared, headers: &HeaderMap, api: bool) -> Result<(), Refusal> {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    // A name that leads here is no proof: whoever owns the name could have it lead anywhere.
+    // DNS rebinding: a foreign site may let its own name resolve to this address. So the host must be ours.
     let host = text(&header::HOST).unwrap_or_default();
     if !is_ours(host, shared.address) {
-        return Err(Refusal::foreign(format!("`{host}` is not where this workbench lives")));
+        return Err(Refusal::foreign(format!("`{host}` is not the address of this workbench")));
     }
     if let Some(origin) = headers.get(header::ORIGIN)
         && origin.as_bytes() != format!("http://{host}").as_bytes()
     {
-        return Err(Refusal::foreign("this page belongs to someone else"));
+        return Err(Refusal::foreign("this page does not belong to the workbench"));
     }
     let site = text(&HeaderName::from_static("sec-fetch-site"));
     if api && site.is_some_and(|site| site != "same-origin") {
-        return Err(Refusal::foreign("only the workbench's own page may ask"));
+        return Err(Refusal::foreign("only the workbench's own page may send requests"));
     }
     let given = text(&header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
     if api && !given.is_some_and(|given| same(given, &shared.token)) {
-        return Err(Refusal::stranger(
-            "the address lacks the right token: open the one that `konklave ui` printed",
+        return Err(Refusal::unauthorised(
+            "the address lacks the right token; open the address that `konklave ui` printed",
         ));
     }
     Ok(())

@@ -1,13 +1,13 @@
 //! The workbench: a page in the browser where one runs, watches, breaks and compares algorithms.
 //!
-//! The server answers on loopback, to whoever knows the token in the address it prints. The page is
-//! plain ES modules that are part of the binary; what it knows, it knows from the API:
+//! The server listens on loopback and accepts requests with the token of the printed address. The page
+//! consists of plain ES modules in the binary; it gets all data from the API:
 //!
 //! * `GET /api/catalog`: every algorithm with its data sheet, and the small languages;
 //! * `POST /api/run`: one to four scenarios, run and laid out on one axis of time;
 //! * `POST /api/check`: every run of a small group, with progress; a witness, laid out alike;
 //! * `POST /api/export`: a run that was made before, as a file;
-//! * `GET /api/live`: what the agents report that it was told of.
+//! * `GET /api/live`: the reports of the configured agents.
 //!
 //! Scenarios from the page are data: they name no file ([`limits`]), and no run goes beyond a size
 //! that a browser can show. A run belongs to its request: when the page goes away, it is given up.
@@ -60,7 +60,7 @@ pub struct Workbench {
     agents: Vec<PathBuf>,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct Shared {
     catalog: &'static Catalog,
     /// The catalog as the page gets it.
@@ -68,7 +68,7 @@ struct Shared {
     token: String,
     address: SocketAddr,
     /// So many runs and checks go on at a time.
-    seats: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     store: Store,
     #[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "only agents are asked"))]
     agents: Vec<PathBuf>,
@@ -88,7 +88,7 @@ impl Workbench {
         self.address
     }
 
-    /// The address to open in the browser. Whoever knows it can use the workbench.
+    /// The address to open in the browser. It contains the access token.
     pub fn link(&self) -> String {
         let host = match self.address.ip() {
             ip if ip.is_unspecified() => "127.0.0.1".to_owned(),
@@ -105,7 +105,7 @@ impl Workbench {
             catalog_text: catalog::text(self.catalog),
             token: self.token,
             address: self.address,
-            seats: Arc::new(Semaphore::new(limits::AT_A_TIME)),
+            slots: Arc::new(Semaphore::new(limits::AT_A_TIME)),
             store: Store::default(),
             agents: self.agents,
         });
@@ -113,7 +113,7 @@ impl Workbench {
     }
 }
 
-/// 128 bits nobody can guess.
+/// A random token of 128 bits.
 fn token() -> std::io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|e| std::io::Error::other(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! What a page may ask for: no files, and no more than a browser can show.
+//! Limits of requests from the page: no files, and no more than a browser can show.
 
 use konklave_catalog::Scenario;
 use konklave_process::topology::Spec;
@@ -6,28 +6,28 @@ use konklave_sim::Delay;
 
 use crate::refusal::Refusal;
 
-/// A request has no more bytes.
+/// Largest body of a request, in bytes.
 pub const BODY: usize = 256 << 10;
-/// So many runs and checks go on at a time; others wait.
+/// Runs and checks that may go on at the same time; further ones wait.
 pub const AT_A_TIME: usize = 2;
-/// A race has no more runs.
+/// Most runs of a race.
 pub const RACERS: usize = 4;
-/// A group has no more nodes.
+/// Most nodes of a group.
 pub const NODES: usize = 256;
-/// A tree over which nodes are scattered has no more nodes itself.
+/// Most nodes of a tree over which processes are scattered.
 const TREE: usize = 100_000;
-/// All runs of a request together have no more steps.
+/// Most steps of all runs of a request together.
 pub const STEPS: u64 = 120_000;
-/// A step may hold the state of a node, and that a number for each node: so many together.
+/// Most numbers in the recorded states of a run: each step may record one number for each node.
 const CELLS: u64 = 4_000_000;
-/// A check has no more states.
+/// Most states of a check.
 pub const STATES: u64 = 5_000_000;
-/// A check takes no more memory, about.
+/// Most memory of a check, about.
 pub const CHECK_BYTES: u64 = 2 << 30;
-/// With each request, the application sends no more messages.
+/// Most messages of the application with each request.
 const APP_MESSAGES: u32 = 20;
 
-/// How many steps each of `runs` runs of `nodes` nodes may have.
+/// Most steps of each of `runs` runs of `nodes` nodes.
 pub fn steps(nodes: usize, runs: usize) -> u64 {
     let nodes = nodes.max(1) as u64;
     (STEPS / runs.max(1) as u64).min(CELLS / nodes)
@@ -39,31 +39,31 @@ pub(crate) fn admit(scenario: &Scenario) -> Result<(), Refusal> {
     let nodes = scenario.nodes.unwrap_or(0).max(listed);
     if nodes > NODES {
         return Err(Refusal::too_large(format!(
-            "{nodes} nodes are too many for a page: it shows up to {NODES}; the command line takes \
-             millions"
+            "{nodes} nodes are too many for a page, which shows at most {NODES}; use the command line \
+             for more"
         )));
     }
     if let Some(text) = &scenario.topology {
         match text.parse::<Spec>() {
             Ok(Spec::File(_)) => {
-                return Err(Refusal::senseless(format!(
-                    "topology `{text}` is a file: the page reads none, the command line does"
+                return Err(Refusal::invalid(format!(
+                    "topology `{text}` is a file; the page reads no files, use the command line"
                 )));
             }
             Ok(Spec::Scattered(nodes, _)) if nodes > TREE => {
                 return Err(Refusal::too_large(format!(
-                    "a tree of {nodes} nodes is too large for a page: it takes up to {TREE}"
+                    "a tree of {nodes} nodes is too large for a page; the most is {TREE}"
                 )));
             }
             Ok(_) => {}
-            Err(e) => return Err(Refusal::senseless(format!("topology: {e}"))),
+            Err(e) => return Err(Refusal::invalid(format!("topology: {e}"))),
         }
     }
     // `hops` follows from the topology.
     if let Some(text) = scenario.delay.as_deref().filter(|text| *text != "hops")
         && let Err(e) = text.parse::<Delay>()
     {
-        return Err(Refusal::senseless(format!("delay: {e}")));
+        return Err(Refusal::invalid(format!("delay: {e}")));
     }
     if scenario.app_messages.unwrap_or(0) > APP_MESSAGES {
         return Err(Refusal::too_large(format!(

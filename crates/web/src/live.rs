@@ -1,4 +1,4 @@
-//! Attached to running agents: what they report of their group, and what their recorders saw.
+//! Live view: the reports and recordings of running agents.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const NAMES: usize = 200;
 /// So many lines of a recording are shown, the newest.
 const LINES: usize = 4000;
 
-/// What the page shows.
+/// The data that the page shows.
 #[derive(Serialize)]
 pub(crate) struct Seen {
     /// Seconds of the wall clock, as recordings have them.
@@ -37,7 +37,7 @@ struct Agent {
     trouble: Option<String>,
 }
 
-/// `GET /api/live`: all agents that the workbench was told of, asked at once.
+/// `GET /api/live`: asks all configured agents at the same time.
 pub(crate) async fn live(State(shared): State<Arc<Shared>>) -> Json<Seen> {
     let mut asked = tokio::task::JoinSet::new();
     for (place, socket) in shared.agents.iter().cloned().enumerate() {

@@ -1,4 +1,4 @@
-//! Why a request is refused, as the page is told.
+//! Refused requests: status and reason, as the page receives them.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -14,32 +14,32 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// It cannot be read.
+    /// The request cannot be parsed.
     pub(crate) fn unreadable(why: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, why: why.into() }
     }
 
-    /// It makes no sense.
-    pub(crate) fn senseless(why: impl Into<String>) -> Self {
+    /// The request is invalid.
+    pub(crate) fn invalid(why: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, why: why.into() }
     }
 
-    /// It is more than a page should show.
+    /// The run or group is too large for a page.
     pub(crate) fn too_large(why: impl Into<String>) -> Self {
         Self { status: StatusCode::PAYLOAD_TOO_LARGE, why: why.into() }
     }
 
     /// The address lacks the token.
-    pub(crate) fn stranger(why: impl Into<String>) -> Self {
+    pub(crate) fn unauthorised(why: impl Into<String>) -> Self {
         Self { status: StatusCode::UNAUTHORIZED, why: why.into() }
     }
 
-    /// It comes from elsewhere.
+    /// The request comes from another site.
     pub(crate) fn foreign(why: impl Into<String>) -> Self {
         Self { status: StatusCode::FORBIDDEN, why: why.into() }
     }
 
-    /// What it is about is no longer here.
+    /// The requested run is no longer kept.
     pub(crate) fn gone(why: impl Into<String>) -> Self {
         Self { status: StatusCode::GONE, why: why.into() }
     }
@@ -49,7 +49,7 @@ impl Refusal {
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, why: why.into() }
     }
 
-    /// In words.
+    /// The reason.
     pub(crate) fn why(&self) -> &str {
         &self.why
     }
@@ -57,7 +57,7 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Self::senseless(error.to_string())
+        Self::invalid(error.to_string())
     }
 }
 

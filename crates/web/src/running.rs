@@ -11,26 +11,30 @@ use crate::drawing::{Track, World};
 use crate::refusal::Refusal;
 use crate::{Shared, limits};
 
-/// What the page wants to see.
+/// The body of `POST /api/run`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wish {
-    /// One, or for a race up to four; each names its algorithm.
+pub(crate) struct RunRequest {
+    /// One scenario, or up to four for a race; each names its algorithm.
     scenarios: Vec<Scenario>,
 }
 
-/// Runs what is wished, as JSON.
-pub(crate) fn run(shared: &Shared, wish: Wish, stop: &AtomicBool) -> Result<Vec<u8>, Refusal> {
-    let racers = wish.scenarios.len();
+/// Runs the scenarios of `request` and returns their drawings as JSON.
+pub(crate) fn run(
+    shared: &Shared,
+    request: RunRequest,
+    stop: &AtomicBool,
+) -> Result<Vec<u8>, Refusal> {
+    let racers = request.scenarios.len();
     if racers == 0 || racers > limits::RACERS {
         let most = limits::RACERS;
-        return Err(Refusal::senseless(format!("{racers} runs: one to {most} can be shown")));
+        return Err(Refusal::invalid(format!("{racers} scenarios: a page shows 1 to {most} runs")));
     }
     let mut runs = Vec::new();
     let mut worlds = Vec::new();
-    for scenario in wish.scenarios {
+    for scenario in request.scenarios {
         if stop.load(Ordering::Relaxed) {
-            return Err(Refusal::gone("nobody waits for this any more"));
+            return Err(Refusal::gone("the request was cancelled"));
         }
         let (entry, plan) = plan(shared.catalog, scenario)?;
         let (report, run) = simulate(entry, plan.clone(), racers)?;
@@ -47,12 +51,12 @@ pub(crate) fn plan(
 ) -> Result<(&'static Entry, Plan), Refusal> {
     limits::admit(&scenario)?;
     let name = scenario.algorithm.as_deref();
-    let name = name.ok_or_else(|| Refusal::senseless("the scenario names no algorithm"))?;
+    let name = name.ok_or_else(|| Refusal::invalid("the scenario names no algorithm"))?;
     let entry = catalog.find(name)?;
     let scenario = Scenario { algorithm: Some(entry.name()), ..scenario };
     let plan = entry.plan(scenario)?;
     if plan.setup.group.len() > limits::NODES {
-        return Err(Refusal::too_large(format!("a page shows up to {} nodes", limits::NODES)));
+        return Err(Refusal::too_large(format!("a page shows at most {} nodes", limits::NODES)));
     }
     Ok((entry, plan))
 }
@@ -68,8 +72,8 @@ fn simulate(
     let outcome = entry.simulate(&plan, true)?;
     if capped && outcome.report.steps >= most {
         return Err(Refusal::too_large(format!(
-            "{}: this run has more than {most} steps, too many for a page: take fewer nodes or \
-             entries, or cut it off with a time limit or a step limit",
+            "{}: this run has more than {most} steps, too many for a page: reduce nodes or \
+             requests, or set a time limit or a step limit",
             entry.name()
         )));
     }
@@ -77,7 +81,7 @@ fn simulate(
     Ok((outcome.report, run))
 }
 
-/// Lays `runs` out and keeps them for exports: what the page gets, as JSON.
+/// Lays out `runs`, keeps them for exports and returns the drawings as JSON.
 pub(crate) fn show(shared: &Shared, runs: Vec<Run>, worlds: &[World]) -> Result<Vec<u8>, Refusal> {
     let every: Vec<&Run> = runs.iter().collect();
     // The page writes its own labels, where there is room for them.

@@ -1,4 +1,4 @@
-//! Every algorithm is known everywhere it has to be: what CONTRIBUTING.md asks for, as a check.
+//! Checks that each algorithm is registered wherever CONTRIBUTING.md says.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ const PROBLEMS: &[(&str, &str)] = &[
     ("mutex", "builtin-mutex"),
 ];
 
-/// Names what is missing of each algorithm.
+/// Lists the missing parts of each algorithm. A file with a data sheet beside it is an algorithm.
 pub(super) fn algorithms(root: &Path, broken: &mut Vec<String>) -> Result<()> {
     let glossary = read(&root.join("GLOSSARY.md"))?;
     let tests = "crates/algorithms/tests/it";
@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// A copy of what the rule looks at, gone when the test is over.
+    /// A copy of the files that the rule reads, removed after the test.
     struct Copy(PathBuf);
 
     impl Copy {
@@ -131,53 +131,53 @@ mod tests {
         }
     }
 
-    /// Each step of CONTRIBUTING.md, done with the paths that stand there, takes away what is said to be missing.
+    /// Following CONTRIBUTING.md step by step removes one complaint after the other.
     #[test]
     fn following_contributing_step_by_step_leaves_nothing_missing() {
         let contributing = read(&super::super::root().join("CONTRIBUTING.md")).unwrap();
-        let is_told = |path: &str| assert!(contributing.contains(path), "not told: {path}");
+        let is_documented =
+            |path: &str| assert!(contributing.contains(path), "not documented: {path}");
         let copy = Copy::new();
         assert_eq!(copy.broken(), Vec::<String>::new());
         let old = "crates/algorithms/src/mutex/central";
         let rules = fs::read_to_string(copy.0.join(format!("{old}.rs"))).unwrap();
         let sheet = fs::read_to_string(copy.0.join(format!("{old}/sheet.rs"))).unwrap();
-        is_told("crates/algorithms/src/<problem>/<name>.rs");
+        is_documented("crates/algorithms/src/<problem>/<name>.rs");
         copy.write("crates/algorithms/src/mutex/my_lock.rs", &rules.replace("Central", "MyLock"));
-        assert_eq!(copy.broken().len(), 6, "{:?}", copy.broken());
-        is_told("<name>/sheet.rs");
+        is_documented("<name>/sheet.rs");
         let sheet = sheet.replace("Central", "MyLock").replace("\"central\"", "\"my-lock\"");
         copy.write("crates/algorithms/src/mutex/my_lock/sheet.rs", &sheet);
         assert_eq!(copy.broken().len(), 5, "{:?}", copy.broken());
-        is_told("`pub mod <name>;`");
+        is_documented("`pub mod <name>;`");
         copy.replace(
             "crates/algorithms/src/mutex.rs",
             "pub mod lamport;",
             "pub mod lamport;\npub mod my_lock;",
         );
         assert_eq!(copy.broken().len(), 4, "{:?}", copy.broken());
-        is_told("crates/builtin-<problem>/src/lib.rs");
+        is_documented("crates/builtin-<problem>/src/lib.rs");
         let line = "erased::<konklave_algorithms::mutex::lamport::Lamport>(),";
         let both = format!("{line}\n    {}", line.replace("lamport::Lamport", "my_lock::MyLock"));
         copy.replace("crates/builtin-mutex/src/lib.rs", line, &both);
         assert_eq!(copy.broken().len(), 3, "{:?}", copy.broken());
-        is_told("GLOSSARY.md");
+        is_documented("GLOSSARY.md");
         copy.replace(
             "GLOSSARY.md",
             "| Zentraler",
             "| Mein Schloss | `mutex/my-lock` | |\n| Zentraler",
         );
         assert_eq!(copy.broken().len(), 2, "{:?}", copy.broken());
-        is_told("crates/algorithms/tests/it/<name>.rs");
+        is_documented("crates/algorithms/tests/it/<name>.rs");
         copy.write("crates/algorithms/tests/it/my_lock.rs", "");
         let missing = copy.broken();
         assert!(missing[0].contains("`mod my_lock;`"), "{missing:?}");
-        is_told("`mod <name>;`");
+        is_documented("`mod <name>;`");
         copy.replace(
             "crates/algorithms/tests/it/main.rs",
             "\nmod lamport;",
             "\nmod lamport;\nmod my_lock;",
         );
-        is_told("crates/cli/tests/stories/<problem>/<name>.txt");
+        is_documented("crates/cli/tests/stories/<problem>/<name>.txt");
         copy.write("crates/cli/tests/stories/mutex/my_lock.txt", "");
         assert_eq!(copy.broken(), Vec::<String>::new());
     }

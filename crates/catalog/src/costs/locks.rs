@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::report::{RunReport, Verdict};
 use crate::{Entry, Error, Scenario};
 
-/// What a lock costs in a group of one size, every message taking T. Times are in T.
+/// The costs of a lock in a group of one size; every message takes T, and times are in T.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockCosts {
     /// Full name of the algorithm.
     pub algorithm: String,
     /// How many nodes.
     pub nodes: usize,
-    /// Messages of the first entry, whoever wants in alone.
+    /// Messages of the first entry, for each node that requests it alone.
     pub lone: Range,
     /// Messages of an entry when the same enters again.
     pub again: Range,
@@ -140,7 +140,7 @@ impl Entry {
     /// in T, every message taking T.
     pub fn delay_matrix(&self, n: usize, seed: u64) -> Result<Vec<Vec<Option<f64>>>, Error> {
         if n > 64 {
-            return Err(Error::Usage(format!("--nodes {n}: a matrix has at most 64 rows")));
+            return Err(Error::Usage(format!("--nodes {n}: a matrix has at most 64 nodes")));
         }
         // Long enough for any request to be served or to arrive wherever it should.
         let long = 8 * n + 8;
@@ -161,7 +161,7 @@ impl Entry {
     }
 }
 
-/// What one run took.
+/// The costs of one run.
 struct Measured {
     messages: f64,
     entries: f64,

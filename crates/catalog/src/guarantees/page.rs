@@ -2,17 +2,17 @@
 
 use super::{Bounds, CONDITIONS, Cell, GuaranteeRow, title};
 
-/// What the signs in the cells mean, one line each.
+/// The meaning of the signs in the cells.
 pub const LEGEND: &[(&str, &str)] = &[
-    ("yes", "every run was seen, and none breaks it"),
-    ("no (k)", "a run of k steps breaks it"),
+    ("yes", "every run was explored, and none violates it"),
+    ("no (k)", "a run of k steps violates it"),
     (
         "≤k in r",
-        "not decided for clients that ask for ever; with r requests each, every run was seen, none leaves \
-         anyone waiting for ever, and nobody is overtaken more than k times",
+        "undecided for clients that make requests for ever; with r requests each, every run was explored: no \
+         client waits for ever or is overtaken more than k times",
     ),
-    ("? (d)", "not decided: no run of fewer than d steps breaks it"),
-    ("–", "cannot come about: nobody ever plays that part"),
+    ("? (d)", "undecided: no run of fewer than d steps violates it"),
+    ("–", "not applicable: no process ever has this role"),
     ("n=2", "found in a smaller group than the rest"),
 ];
 
@@ -20,26 +20,26 @@ pub const LEGEND: &[(&str, &str)] = &[
 pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
     let mut page = format!(
         "# Guarantees, computed\n\n\
-         Every cell is a search of all runs of a small group, of {} nodes unless said otherwise, in which\n\
-         everyone asks (or starts) once; for starvation, again and again.\n\n",
+         Every cell is a search of all runs of a small group, of {} nodes unless noted. In it, every client makes\n\
+         one request (or starts once); for starvation, clients make requests again and again.\n\n",
         bounds.nodes
     );
     for (sign, meaning) in LEGEND {
         page += &format!("- **{sign}**: {meaning}\n");
     }
     page += &format!(
-        "\nA search gives up beyond {} states; a cell that it gave up is tried again in a smaller group.\n\
-         Starvation needs clients that ask for ever. Most algorithms count something that then grows for\n\
-         ever (a clock, a fence), so that no state comes twice, and neither a proof nor a lasso can be\n\
-         had: then a cell says how far clients with r requests each were seen to be safe. With r requests\n\
-         each, r·(n − 1) is the most that anyone could be overtaken. Who waits in a deadlock starves, too.\n\n\
-         Under a fault that the data sheet rules out, a *no* is no mistake of the algorithm: it says what\n\
-         the assumption is for. Channels are FIFO but under *reordering*. One process crashes and stays\n\
-         down, and everyone is told, in his own time; it is *idle* if its client wants nothing and it is at\n\
-         rest, *waiting* or *holder* as its client is, *arbiter* if its client wants nothing but it has work\n\
-         for others in hand. A process that waits or holds and has such work counts as waiting or holder.\n\n\
-         Made by `konklave guarantees --markdown --cache book/guarantees.json`, where the numbers of\n\
-         states are, too; with `--witnesses DIR` every *no* is written down as a run.\n",
+        "\nA search stops after {} states; an undecided cell is tried again in a smaller group.\n\
+         Starvation is judged with clients that make requests for ever. In most algorithms a counter then grows for\n\
+         ever (a clock, a fencing token). So no state occurs twice, and the search finds neither a proof nor a lasso.\n\
+         Such a cell gives the result for clients with r requests each. With r requests each, a client can be\n\
+         overtaken at most r·(n − 1) times. A client that waits in a deadlock starves, too.\n\n\
+         If the data sheet rules out a fault, a *no* is no mistake of the algorithm: it shows why the algorithm\n\
+         needs the assumption. Channels are FIFO except under *reordering*. In the columns of crashes, one process\n\
+         crashes and stays down, and every other process learns of it at some time. The crashed process is *idle* if\n\
+         its client is idle and it has no work for others, *waiting* or *holder* if its client waits or holds, and\n\
+         *arbiter* if its client is idle but it has work for others.\n\n\
+         The command `konklave guarantees --markdown --cache docs/guarantees.json` makes this page; the file also has\n\
+         the numbers of states. With `--witnesses DIR` it records a run for every *no*.\n",
         bounds.states
     );
     for rows in rows.chunk_by(|a, b| a.algorithm == b.algorithm) {
@@ -48,7 +48,7 @@ pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
     page
 }
 
-/// The rows of one algorithm, and what shows each *no*.
+/// The rows of one algorithm, and the command for each *no*.
 fn section(rows: &[GuaranteeRow], bounds: Bounds, page: &mut String) {
     let (algorithm, nodes) = (&rows[0].algorithm, rows[0].nodes);
     let size = if nodes == bounds.nodes { String::new() } else { format!(", {nodes} nodes") };
@@ -66,7 +66,7 @@ fn section(rows: &[GuaranteeRow], bounds: Bounds, page: &mut String) {
         }
     }
     if !commands.is_empty() {
-        *page += "\n<details><summary>what breaks it</summary>\n\n```sh\n";
+        *page += "\n<details><summary>violating runs</summary>\n\n```sh\n";
         *page += &commands.join("\n");
         *page += "\n```\n\n</details>\n";
     }

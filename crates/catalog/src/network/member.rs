@@ -26,18 +26,18 @@ pub struct MemberPlan<'a> {
     pub multicast: Option<SocketAddrV4>,
     /// Given where this member listens, says where all do.
     pub meet: &'a mut dyn FnMut(SocketAddr) -> Result<BTreeMap<ProcessId, SocketAddr>, Error>,
-    /// Hears what the application is told.
+    /// Receives the indications of the algorithm.
     pub tell: &'a mut dyn FnMut(Told),
 }
 
-/// What the application of a member was told.
+/// An indication to the application of a member.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Told {
     /// Whose.
     pub node: u32,
     /// When, in ms since its start.
     pub at: f64,
-    /// What.
+    /// The indication.
     pub told: Value,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn member(entry: &Entry, plan: &Plan, member: MemberPlan<'_>) -> Resu
     algorithm.check_setup(&setup).map_err(usage)?;
     let me = member.me;
     if !setup.group.contains(me) {
-        return Err(Error::Usage(format!("{me} is no member")));
+        return Err(Error::Usage(format!("--me: {me} is not a member of the group")));
     }
     let unavailable = |e: std::io::Error| Error::Unavailable(format!("cannot listen: {e}"));
     let sockets = match member.multicast {
@@ -63,7 +63,7 @@ pub(crate) fn member(entry: &Entry, plan: &Plan, member: MemberPlan<'_>) -> Resu
     let sockets = sockets.map_err(unavailable)?;
     let addresses = (member.meet)(sockets.address().map_err(unavailable)?)?;
     if let Some(missing) = setup.group.members().iter().find(|p| !addresses.contains_key(p)) {
-        return Err(Error::Data(format!("nobody says where {missing} listens")));
+        return Err(Error::Data(format!("stdin: the address of {missing} is missing")));
     }
     let config = MemberConfig {
         group: setup.group.clone(),

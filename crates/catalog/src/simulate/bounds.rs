@@ -1,4 +1,4 @@
-//! The bound meter: what was measured, against the formulas of the data sheet.
+//! Compares measured costs with the formulas of the data sheet.
 
 use konklave_algorithms::{Bound, Cost, Metric};
 use konklave_process::AnyMeter;
@@ -7,7 +7,7 @@ use super::{RunFacts, unending};
 use crate::report::{BoundReport, ViolationReport};
 use crate::{Entry, Plan};
 
-/// Every cost of the sheet beside what was measured.
+/// Every cost of the data sheet beside its measured value.
 pub(super) fn bounds(
     entry: &Entry,
     plan: &Plan,
@@ -18,7 +18,7 @@ pub(super) fn bounds(
     let mut facts = plan.facts(&served);
     facts.elapsed = run.now as f64 / run.unit;
     if is_real(run) {
-        // Real messages take what they take: T is only a word there.
+        // In real worlds the delay of messages is unknown, so T has no exact length.
         facts.delay_max = None;
     }
     let sent = run.messages.sent as f64;
@@ -50,19 +50,19 @@ pub(super) fn bounds(
             (Some(bound), _)
                 if apart && (bound.least().is_some() || cost.metric == Metric::Time) =>
             {
-                (None, Some("they do not start at one moment".to_owned()))
+                (None, Some("the initiators do not start at the same time".to_owned()))
             }
             (Some(bound), Some(x)) if !bound.holds(x) => match excuse(cost, run) {
                 Some(why) => (None, Some(why)),
                 None => (Some(bound), None),
             },
             (Some(bound), Some(_)) => (Some(bound), None),
-            (Some(bound), None) => (Some(bound), Some("there was nothing to measure".to_owned())),
+            (Some(bound), None) => (Some(bound), Some("no figure was measured".to_owned())),
             (None, _) if cut_off => (None, Some("the run was cut off".to_owned())),
-            (None, _) if !once => (None, Some("it is for one election".to_owned())),
+            (None, _) if !once => (None, Some("it holds for one election".to_owned())),
             (None, _) if !undoubled => (None, Some("messages arrived twice".to_owned())),
             (None, _) if !facts.assumptions_hold => {
-                (None, Some("what it assumes does not hold".to_owned()))
+                (None, Some("an assumption of the algorithm does not hold".to_owned()))
             }
             (None, _) => (None, Some(format!("only if {}", cost.when))),
         };
@@ -94,9 +94,9 @@ fn excuse(cost: &Cost, run: &RunFacts) -> Option<String> {
     let counted = matches!(cost.metric, Metric::Messages | Metric::MessagesPerEntry);
     let datagrams = !matches!(run.world, "threads" | "tcp");
     if !counted {
-        Some("real messages take what they take".into())
+        Some("the delay of real messages is not known".into())
     } else if run.timers > 0 {
-        Some("timers went off, and real messages take what they take".into())
+        Some("timers fired, and the delay of real messages is not known".into())
     } else if datagrams && run.messages.lost > 0 {
         Some("datagrams were lost".into())
     } else {

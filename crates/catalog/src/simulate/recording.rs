@@ -9,7 +9,7 @@ use konklave_trace::{
     Comparison, Difference, Entry, Footer, Header, IncidentKind, Recorder, Run, Sink,
 };
 
-/// What is written down, and how.
+/// The contents and form of a recording.
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
 pub(super) enum Recording<'a> {
     /// Nothing.
@@ -20,7 +20,7 @@ pub(super) enum Recording<'a> {
     Compact(CompactRecorder<&'a mut dyn Write>),
 }
 
-/// Where a run is written, or what it is compared with.
+/// The target of a recording, or the recording to compare with.
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
 pub(super) enum Book<'a> {
     /// Pages that are filled.
@@ -29,7 +29,7 @@ pub(super) enum Book<'a> {
     Compared(Comparison<'a>),
 }
 
-/// What became of a [`Book`].
+/// The result of a [`Book`].
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
 pub(super) enum Closed {
     Written(Run),

@@ -1,4 +1,4 @@
-//! Who plays which part in a run, and when.
+//! The roles of processes during a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,23 +6,24 @@ use std::fmt;
 use konklave_trace::{EffectRecord, Entry, InputRecord, Run, Step, kind_of};
 use serde::Serialize;
 
-/// The part that a process plays at a moment.
+/// The role of a process at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// It wants nothing, and nobody who waits needs it.
+    /// Its client is idle, and no waiting client depends on it.
     Idle,
     /// Every message of the run goes from it or to it.
     Coordinator,
-    /// It wants nothing itself, but will answer on behalf of one who waits.
+    /// Its client is idle, but it will reply to a waiting process.
     Arbiter,
-    /// It wants nothing itself, but will pass on what one who waits asks for or gets.
+    /// Its client is idle, but it will forward a message of or to a waiting process.
     OnPath,
-    /// It wants nothing, but has the token.
-    Keeper,
-    /// It has asked and is not inside.
+    /// Its client is idle, but it has the token.
+    #[serde(rename = "keeper")]
+    IdleTokenHolder,
+    /// Its client waits.
     Waiting,
-    /// It is inside.
+    /// Its client holds the lock.
     Holder,
 }
 
@@ -33,14 +34,14 @@ impl fmt::Display for Role {
             Self::Coordinator => "coordinator",
             Self::Arbiter => "arbiter",
             Self::OnPath => "on the path",
-            Self::Keeper => "idle, with the token",
+            Self::IdleTokenHolder => "idle, with the token",
             Self::Waiting => "waiting",
             Self::Holder => "inside",
         })
     }
 }
 
-/// Where a client stands.
+/// The phase of a client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Idle,
@@ -48,8 +49,8 @@ enum Phase {
     Inside,
 }
 
-/// For each part who plays it after which steps, in the first third of the run: later, many have
-/// all they want. Also, how long the run took, in T, up to the last entry.
+/// For each role, the nodes that have it and after which steps, in the first third of the run: later, many
+/// clients are done. Also the time of the last entry, in T.
 pub(super) fn moments(run: &Run) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
     let steps: Vec<&Step> = run
         .entries
@@ -83,7 +84,7 @@ pub(super) fn moments(run: &Run) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
                 _ if coordinator == Some(node) => Role::Coordinator,
                 Phase::Waiting => Role::Waiting,
                 Phase::Inside => Role::Holder,
-                Phase::Idle if token == Some(node) => Role::Keeper,
+                Phase::Idle if token == Some(node) => Role::IdleTokenHolder,
                 Phase::Idle => help.unwrap_or(Role::Idle),
             };
             moments.entry(role).or_default().push((node, i + 1));
@@ -107,7 +108,7 @@ fn coordinator(nodes: &[u32], steps: &[&Step]) -> Option<u32> {
     }
 }
 
-/// What an idle process does for one who waits.
+/// The role of an idle process for a waiting one.
 struct Help {
     /// The step since which it is idle and the other waits.
     begins: usize,
@@ -148,7 +149,7 @@ fn helps(steps: &[&Step]) -> BTreeMap<u32, Vec<Help>> {
     helps
 }
 
-/// What a step sends: to whom, of which kind.
+/// The messages that a step sends: destination and kind.
 fn sends(step: &Step) -> impl Iterator<Item = (u32, &str)> {
     step.effects.iter().filter_map(|effect| match effect {
         EffectRecord::Send { to, body, .. } => Some((*to, kind_of(body))),
@@ -168,7 +169,7 @@ fn carries_token(step: &Step) -> bool {
     sends(step).any(|(_, kind)| is_token(kind))
 }
 
-/// Who has the token after a step; nobody while it is on its way.
+/// The owner of the token after a step; none while the token is in flight.
 fn token_after(step: &Step, before: Option<u32>) -> Option<u32> {
     let arrives =
         matches!(&step.input, InputRecord::Message { body, .. } if is_token(kind_of(body)));

@@ -35,7 +35,7 @@ pub fn table(rows: &[Row]) -> String {
 /// All parts that one can play, in the order of the columns.
 const ROLES: [Role; 7] = [
     Role::Idle,
-    Role::Keeper,
+    Role::IdleTokenHolder,
     Role::OnPath,
     Role::Arbiter,
     Role::Coordinator,
@@ -43,7 +43,7 @@ const ROLES: [Role; 7] = [
     Role::Holder,
 ];
 
-/// The rows as two tables in Markdown: who crashes, and what is lost.
+/// The rows as two Markdown tables: crashes and lost messages.
 pub fn markdown(rows: &[Row]) -> String {
     let mut algorithms: Vec<&str> = rows.iter().map(|row| row.algorithm.as_str()).collect();
     algorithms.dedup();
@@ -87,7 +87,7 @@ fn short(algorithm: &str) -> String {
     algorithm.rsplit('/').next().unwrap_or(algorithm).to_owned()
 }
 
-/// Who is served in the worst case, and in how many of the cases it did no harm.
+/// The clients served in the worst case, and the number of harmless cases.
 fn cell(row: Option<&Row>) -> String {
     let Some(row) = row else { return "–".to_owned() };
     let broken = if row.safe { "" } else { ", **unsafe**" };

@@ -125,7 +125,7 @@ fn one_alone_has_nobody_to_fail_it() {
 fn the_table_lines_up() {
     let row = Row {
         algorithm: "mutex/x".into(),
-        fault: Fault::Crash(Role::Keeper),
+        fault: Fault::Crash(Role::IdleTokenHolder),
         tried: 4,
         harmless: 1,
         served: Served::AllButOne,

@@ -20,7 +20,7 @@ fn refused(line: &str, code: i32, words: &[&str]) {
 fn groups_that_are_none() {
     refused("run central -n 0", 64, &["at least one node"]);
     refused("run chang-roberts --ids 3,1,3", 64, &["unique", "3 is given twice"]);
-    refused("run chang-roberts --ids 3,x", 64, &["`x` is no id"]);
+    refused("run chang-roberts --ids 3,x", 64, &["`x` is not an id"]);
     refused("run chang-roberts -n 4 --ids 3,1", 64, &["names 2 nodes", "--nodes is 4"]);
     refused("run chang-roberts --ids 3,99999999", 64, &["too large"]);
     refused("run central -n -3", 64, &["-3"]);
@@ -49,7 +49,7 @@ fn names_that_nobody_has_are_answered_with_the_nearest() {
     refused(
         "run ricard-agrawala",
         64,
-        &["no algorithm is called `ricard-agrawala`", "did you mean `ricart-agrawala`"],
+        &["there is no algorithm `ricard-agrawala`", "did you mean `ricart-agrawala`"],
     );
     refused("check tree_waves", 64, &["did you mean `tree-wave`"]);
     refused("list mutexes", 64, &["did you mean `mutex`"]);
@@ -58,7 +58,7 @@ fn names_that_nobody_has_are_answered_with_the_nearest() {
     refused("run heartbeat --set period=often", 64, &["<number>"]);
     refused("check central --property exclusoin", 64, &["did you mean `exclusion`"]);
     refused("dance", 64, &["dance"]);
-    refused("run", 64, &["which algorithm"]);
+    refused("run", 64, &["no algorithm given"]);
 }
 
 #[test]
@@ -66,12 +66,12 @@ fn worlds_that_cannot_be() {
     refused("run central --loss 1.5", 64, &["between 0 and 1"]);
     refused("run central --delay warp", 64, &["`warp` is not a delay", "uniform"]);
     refused("run central --fault melt:1@2", 64, &["melt", "crash:NODE@TIME"]);
-    refused("run central -n 3 --fault crash:7@2", 64, &["p7 is no member", "0, 1, 2"]);
+    refused("run central -n 3 --fault crash:7@2", 64, &["p7 is not a member", "0, 1, 2"]);
     refused("run central --hold forever", 64, &["--hold"]);
-    refused("run central -n 3 --requests 1,2", 64, &["2 numbers for 3 nodes"]);
-    refused("run chang-roberts -n 3 --initiators 5", 64, &["p5 is no member"]);
-    refused("run central --entries 2 --requests 1,1,1,1,1", 64, &["exclude each other"]);
-    refused("check central -n 65", 64, &["up to 64"]);
+    refused("run central -n 3 --requests 1,2", 64, &["2 numbers, but the group has 3 nodes"]);
+    refused("run chang-roberts -n 3 --initiators 5", 64, &["p5 is not a member"]);
+    refused("run central --entries 2 --requests 1,1,1,1,1", 64, &["cannot be combined"]);
+    refused("check central -n 65", 64, &["at most 64 nodes"]);
 }
 
 #[test]
@@ -165,14 +165,14 @@ fn ids_that_are_too_large_are_told_the_limit() {
 }
 
 #[test]
-fn options_that_say_nothing_are_told() {
+fn options_without_effect_are_named() {
     for (line, word) in [
-        ("run heartbeat -n 2 --entries 3", "--entries says nothing here"),
-        ("check heartbeat -n 2 --requests 1,1 --max-states 9", "--requests says nothing here"),
-        ("run chang-roberts -n 3 --hold 2", "--hold says nothing here"),
-        ("run ack -n 3 --hold 2", "--hold says nothing here"),
-        ("run central -n 3 --script 0@0 --think 3", "--think says nothing here"),
-        ("run central -n 3 --load low --think 3", "--load says nothing here"),
+        ("run heartbeat -n 2 --entries 3", "`--entries` has no effect"),
+        ("check heartbeat -n 2 --requests 1,1 --max-states 9", "`--requests` has no effect"),
+        ("run chang-roberts -n 3 --hold 2", "`--hold` has no effect"),
+        ("run ack -n 3 --hold 2", "`--hold` has no effect"),
+        ("run central -n 3 --script 0@0 --think 3", "`--think` has no effect"),
+        ("run central -n 3 --load low --think 3", "`--load` has no effect"),
     ] {
         let said = konklave_line(line);
         assert!(said.err.contains(word), "{line}: {}", said.err);
@@ -180,7 +180,7 @@ fn options_that_say_nothing_are_told() {
     refused(
         "run central -n 3 --initiators 0 --requests 1,1,0",
         64,
-        &["--initiators leaves out p1, but --requests lets it ask 1 times"],
+        &["--requests lets p1 make 1 request, but --initiators does not name it"],
     );
 }
 
@@ -231,10 +231,10 @@ fn a_fault_for_a_kind_of_message_that_was_never_sent_is_told() {
     let said = konklave_line("run ricart-agrawala -n 3 --fault lose:/Replay");
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     let told =
-        "met nothing: no Replay was sent (did you mean `Reply`?); the kinds were Reply, Request";
+        "had no effect: no Replay was sent (did you mean `Reply`?); kinds sent: Reply, Request";
     assert!(said.err.contains(told), "{}", said.err);
     let said = konklave_line("run ricart-agrawala -n 3 --fault lose:/Reply");
-    assert!(!said.err.contains("met nothing"), "{}", said.err);
+    assert!(!said.err.contains("no effect"), "{}", said.err);
 }
 
 #[test]
@@ -262,11 +262,23 @@ fn a_recording_that_was_cut_off_is_used_as_far_as_it_goes() {
 #[test]
 fn a_check_says_which_assumptions_its_budgets_break() {
     for (line, word) in [
-        ("check central -n 2 --loss 1", "assumes reliable channels, but messages may be lost"),
-        ("check lamport -n 2 --duplicate 1", "but messages may arrive twice"),
-        ("check lamport -n 2 --no-fifo", "assumes FIFO channels, but messages may overtake"),
-        ("check central -n 2 --crash 1", "assumes no crashes, but nodes may crash"),
-        ("check bully -n 2", "assumes known time bounds, but timers may fire at any time"),
+        (
+            "check central -n 2 --loss 1",
+            "assumes that no message is lost; here messages may be lost, so",
+        ),
+        (
+            "check lamport -n 2 --duplicate 1",
+            "no message arrives twice; here messages may arrive twice",
+        ),
+        (
+            "check lamport -n 2 --no-fifo",
+            "of one channel keep their order; here messages may overtake",
+        ),
+        (
+            "check central -n 2 --crash 1",
+            "central assumes that no process crashes; here nodes may crash",
+        ),
+        ("check bully -n 2", "have known bounds; here timers may fire at any time"),
     ] {
         let said = konklave_line(line);
         assert!(said.err.contains(word), "{line}: {}", said.err);
@@ -277,7 +289,11 @@ fn a_check_says_which_assumptions_its_budgets_break() {
     // The verdict tells, for people and for machines.
     let line = "check lamport -n 2 --requests 1,0 --no-fifo";
     let said = konklave_line(line);
-    assert!(said.code == 0 && said.out.contains("though it assumes FIFO channels"), "{}", said.out);
+    assert!(
+        said.code == 0 && said.out.contains("although it assumes FIFO channels"),
+        "{}",
+        said.out
+    );
     let json: serde_json::Value =
         serde_json::from_str(&konklave_line(&format!("{line} --format json")).out).unwrap();
     assert_eq!(json["broken_assumptions"], serde_json::json!(["FIFO channels"]));
@@ -314,9 +330,13 @@ fn a_scenario_file_may_say_numbers_and_lists_where_the_command_line_has_words() 
 }
 
 #[test]
-fn a_unit_of_time_says_nothing_where_time_is_simulated() {
+fn unit_has_no_effect_in_the_simulator() {
     let said = konklave_line("run central --unit 10");
-    assert!(said.code == 0 && said.err.contains("--unit says nothing"), "{}", said.err);
+    assert!(
+        said.code == 0 && said.err.contains("`--unit` has no effect with `--world sim`"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
@@ -405,7 +425,7 @@ fn loss_on_an_algorithm_that_assumes_none_runs_and_says_so() {
     let said = konklave_line("run suzuki-kasami -n 3 --fault lose:/Token --format json");
     assert_eq!(said.code, 1);
     assert!(
-        said.err.contains("assumes reliable channels") && said.err.contains("block"),
+        said.err.contains("assumes that no message is lost") && said.err.contains("block"),
         "{}",
         said.err
     );

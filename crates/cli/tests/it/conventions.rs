@@ -169,7 +169,7 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
 #[test]
 fn data_goes_to_stdout_and_talk_to_stderr() {
     let said = konklave_line("run central -n 3 --loss 0.5 --seed 3 --format json");
-    assert!(said.err.contains("it assumes reliable channels"), "{}", said.err);
+    assert!(said.err.contains("central assumes that no message is lost"), "{}", said.err);
     serde_json::from_str::<Value>(&said.out).expect("stdout is JSON alone");
 }
 
@@ -207,9 +207,9 @@ fn demo_plays_five_acts_and_leaves_no_file_behind() {
     for act in [
         "Elect a leader",
         "Take a lock",
-        "Do not believe the slide",
+        "Check a rule from a lecture slide",
         "Crash the holder",
-        "The real thing",
+        "Crash the holder in a real group",
     ] {
         assert!(out.contains(act), "{act}");
     }
@@ -299,9 +299,9 @@ fn each_election_has_a_winner_of_its_own() {
 #[test]
 fn a_detector_says_that_delays_without_a_bound_break_its_assumption() {
     let said = konklave_line("run heartbeat -n 3 --delay exponential --seed 3");
-    assert!(said.err.contains("assumes bounded delays, but delays have no limit"), "{}", said.err);
-    assert_eq!(said.err.matches("bounded delays").count(), 1, "once: {}", said.err);
-    assert!(said.out.contains("though it assumes bounded delays"), "{}", said.out);
+    assert!(said.err.contains("delays have a bound; here delays have no bound"), "{}", said.err);
+    assert_eq!(said.err.matches("delays have a bound").count(), 1, "once: {}", said.err);
+    assert!(said.out.contains("although it assumes bounded delays"), "{}", said.out);
     for delay in ["uniform:0.5..1.5", "hops"] {
         assert_eq!(
             konklave_line(&format!("run heartbeat -n 3 --delay {delay}")).err,
@@ -320,7 +320,7 @@ fn a_script_says_who_asks_when() {
     assert_eq!(run["time"], 13.0);
     let election = json("run chang-roberts -n 4 --script 1@2 --format json");
     assert_eq!(election["messages"]["sent"], 2 + 8);
-    for (bad, word) in [("1", "NODE@TIME"), ("9@1", "p9 is no member"), ("1@x", "1@x")] {
+    for (bad, word) in [("1", "NODE@TIME"), ("9@1", "p9 is not a member"), ("1@x", "1@x")] {
         let said = konklave_line(&format!("run central -n 3 --script {bad}"));
         assert!(said.code == 64 && said.err.contains(word), "{bad}: {}", said.err);
     }

@@ -138,8 +138,8 @@ fn parts_of_a_run_are_drawn() {
 #[test]
 fn wishes_that_cannot_be_fulfilled() {
     let (folder, run) = recorded("wishes");
-    refused(&format!("export {run}"), 64, &["export to what?", "mermaid"]);
-    refused(&format!("export {run} -o x.doc"), 64, &["export to what?"]);
+    refused(&format!("export {run}"), 64, &["name it with --to", "mermaid"]);
+    refused(&format!("export {run} -o x.doc"), 64, &["name it with --to"]);
     refused(&format!("export {run} --to word"), 64, &["word", "plantuml"]);
     refused(
         &format!("export {run} --to svg --only 7"),
@@ -182,7 +182,7 @@ fn a_recording_that_was_cut_off_is_no_run() {
     let table = folder.file("cut.csv");
     assert!(!std::path::Path::new(&table).exists());
     let said = konklave(&["export", &cut, "--to", "csv", "--partial"]);
-    assert!(said.code == 0 && said.err.contains("what is there is used"), "{}", said.err);
+    assert!(said.code == 0 && said.err.contains("only the readable part is used"), "{}", said.err);
     assert!(std::fs::read_to_string(&table).unwrap().lines().count() > 9);
 }
 

@@ -95,7 +95,7 @@ fn a_law_that_does_not_fit_is_not_told() {
         "sweep --algorithms virtual-synchrony --nodes 1,2,3,5,9 --seeds 2 --measure latency_max",
     );
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.contains("no law that fits: the nearest"), "{}", said.out);
+    assert!(said.out.contains("fits no law: the nearest"), "{}", said.out);
     assert!(said.out.contains("R² ≥ 0.9"), "{}", said.out);
     let said = konklave_line("sweep --algorithms central --nodes 2,4 --seeds 2 --format json");
     let report: Value = serde_json::from_str(&said.out).expect("JSON");
@@ -107,7 +107,7 @@ fn a_law_that_does_not_fit_is_not_told() {
 fn what_is_there_twice_is_refused() {
     let said = konklave_line("sweep --algorithms central --nodes 8,8");
     assert_eq!(said.code, 64, "{}", said.err);
-    assert!(said.err.contains("nodes: 8 is there twice"), "{}", said.err);
+    assert!(said.err.contains("nodes: 8 occurs twice"), "{}", said.err);
     let said = konklave_line("compare mutex central mutex/central");
     assert_eq!(said.code, 64, "{}", said.err);
     assert!(said.err.contains("named twice"), "{}", said.err);
@@ -221,7 +221,7 @@ fn a_comparison_is_drawn_and_told_to_machines() {
 }
 
 #[test]
-fn every_claim_of_the_sources_is_measured_and_its_verdict_stands() {
+fn every_statement_of_the_sources_is_confirmed_by_its_measurement() {
     let folder = Folder::new("reproduce");
     let figures = folder.file("figures");
     let said = konklave(&["reproduce", "--format", "json", "--output", &figures]);
@@ -232,14 +232,20 @@ fn every_claim_of_the_sources_is_measured_and_its_verdict_stands() {
     assert_eq!(said.code, 0);
     let pictures = fs::read_dir(&figures).expect("figures").flatten();
     let pictures = pictures.filter(|f| f.path().extension().is_some_and(|e| e == "svg")).count();
-    assert!(pictures > rows.len() / 2, "{pictures} pictures of {} claims", rows.len());
+    assert!(pictures > rows.len() / 2, "{pictures} pictures of {} statements", rows.len());
     let table = konklave_line("reproduce ring-buffer --format markdown").out;
     let rows: Vec<&str> = table.lines().skip(2).collect();
     assert!(rows.len() >= 4 && rows.iter().all(|row| row.contains(" | yes | ")), "{table}");
     let said = konklave_line("reproduce nothing-like-that");
     assert_eq!(said.code, 64);
-    let chapters: Vec<&str> =
-        said.err.trim().rsplit("`: ").next().unwrap_or_default().split(", ").collect();
+    let chapters: Vec<&str> = said
+        .err
+        .trim()
+        .rsplit("the chapters are ")
+        .next()
+        .unwrap_or_default()
+        .split(", ")
+        .collect();
     let different: BTreeSet<&&str> = chapters.iter().collect();
     assert!(chapters.len() > 10 && different.len() == chapters.len(), "{}", said.err);
 }

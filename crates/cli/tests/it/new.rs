@@ -89,9 +89,9 @@ fn new_crates_of_all_kinds_build_run_and_pass_their_tests() {
 fn names_that_cannot_be_used_are_refused_with_a_reason() {
     let folder = Folder::new("new-names");
     for (name, reason) in [
-        ("", "begins with a letter"),
-        ("2pc", "begins with a letter"),
-        ("_x", "begins with a letter"),
+        ("", "begin with a letter"),
+        ("2pc", "begin with a letter"),
+        ("_x", "begin with a letter"),
         ("my lock", "contains ' '"),
         ("a/b", "contains '/'"),
         ("wähler", "contains 'ä'"),

@@ -31,7 +31,7 @@ fn a_picture_is_what_its_name_says() {
     assert_eq!(konklave(&["run", "central", "--svg", &svg]).code, 0);
     assert!(fs::read(&svg).unwrap().starts_with(b"<svg"));
     for line in ["run central --svg", "race central lamport --svg", "compare mutex central --svg"] {
-        refused(&format!("{line} {pdf}"), 64, "pictures are .svg or .png");
+        refused(&format!("{line} {pdf}"), 64, "pictures end in .svg or .png");
     }
     assert!(!fs::exists(&pdf).unwrap());
 }
@@ -103,11 +103,11 @@ fn a_study_refuses_what_it_would_ignore() {
 #[test]
 fn faults_that_make_no_sense_are_refused() {
     for (fault, word) in [
-        ("restart:1@3", "never crashed"),
+        ("restart:1@3", "no fault crashes this node"),
         ("partition:0,1|1@2", "two sides"),
         ("cut:0>0@1", "no channel to itself"),
     ] {
         refused(&format!("run central -n 3 --fault {fault}"), 64, word);
     }
-    refused("run bully -n 2 --down 0,1", 64, "nobody would be up");
+    refused("run bully -n 2 --down 0,1", 64, "at least one node must be up");
 }

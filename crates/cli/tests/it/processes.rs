@@ -186,13 +186,13 @@ fn quorum_outlives_a_kill_in_the_middle_of_an_election() {
 }
 
 #[test]
-fn who_is_no_member_or_meets_nobody_is_refused() {
+fn member_without_place_or_addresses_is_refused() {
     let refused = |line: &str, code: i32, word: &str| {
         let said = super::konklave_line(line);
         assert_eq!(said.code, code, "{line}: {}", said.err);
         assert!(said.err.contains(word), "{line}: {}", said.err);
     };
-    refused("member bully -n 3 --me 7", 64, "no member");
-    refused("member bully -n 3 --me 0", 65, "nobody says where");
+    refused("member bully -n 3 --me 7", 64, "not a member");
+    refused("member bully -n 3 --me 0", 65, "the address of");
     refused("member bully -n 3 --me 0 --unit 0", 64, "positive");
 }

@@ -73,9 +73,9 @@ fn elections_can_be_held_by_other_algorithms_in_other_worlds() {
     let said = konklave_line("ring 1000 -n 2 --seed 1 --simulate --algorithm franklin");
     assert_eq!((said.code, said.out.lines().count()), (0, 2), "{}{}", said.out, said.err);
     for (more, word) in [
-        ("--algorithm raymond", "it is for mutex"),
+        ("--algorithm raymond", "solves mutex"),
         ("--algorithm frankin", "did you mean"),
-        ("--simulate --fail 4@start", "--fail is for"),
+        ("--simulate --fail 4@start", "--fail works only"),
         ("--simulate --tcp", "cannot be used with"),
     ] {
         let said = konklave_line(&format!("{ring} {more}"));

@@ -81,7 +81,7 @@ fn a_search_in_pieces_finds_the_same_as_at_one_go() {
     }
     let said = konklave_line(&format!("{line} --max-states 100 --checkpoint {file}"));
     assert_eq!(said.code, 2, "{}", said.err);
-    assert!(said.out.contains(&format!("go on       with --resume {file}")), "{}", said.out);
+    assert!(said.out.contains(&format!("continue    with `--resume {file}`")), "{}", said.out);
 
     let refused = |line: &str, code: i32, why: &str| {
         let said = konklave(&format!("{line} --resume {file}").split(' ').collect::<Vec<_>>());
@@ -146,10 +146,10 @@ fn who_can_be_taken_for_another_is_found_and_said() {
     assert_eq!(few["symmetry"]["permutations"], 6);
     assert!(full.get("symmetry").is_none(), "nobody asked");
     let said = konklave_line(&format!("{line} --symmetry")).out;
-    assert!(said.contains("symmetry    p1, p2, p3 stand for each other, 6 ways"), "{said}");
+    assert!(said.contains("symmetry    p1, p2, p3 are interchangeable, 6 permutations"), "{said}");
     assert!(said.contains("--symmetry"), "it says how to do it again: {said}");
     let said = konklave_line("check ricart-agrawala -n 3 --symmetry").out;
-    assert!(said.contains("symmetry    none: nobody can be taken for another ("), "{said}");
+    assert!(said.contains("symmetry    none: no two processes are interchangeable ("), "{said}");
     // One run at a time has no other that could stand for it.
     assert_eq!(konklave_line(&format!("{line} --symmetry --shard 1/2")).code, 64);
 }
@@ -220,7 +220,7 @@ fn every_arrangement_of_ids_is_explored_one_after_the_other() {
 fn every_arrangement_is_for_small_groups_and_for_check() {
     let large = konklave_line("check chang-roberts -n 9 --ids every");
     assert_eq!(large.code, 64, "{}", large.err);
-    assert!(large.err.contains("up to 8"), "{}", large.err);
+    assert!(large.err.contains("the most is 8"), "{}", large.err);
     let run = konklave_line("run chang-roberts -n 4 --ids every");
     assert_eq!(run.code, 64, "{}", run.err);
     assert!(run.err.contains("`check`"), "{}", run.err);

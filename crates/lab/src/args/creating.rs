@@ -1,4 +1,4 @@
-//! What is created for an author.
+//! Options of `new`.
 
 use std::path::PathBuf;
 
@@ -16,26 +16,26 @@ Examples:
 Then:
   cd my-election && cargo run -- check my-election -n 3
 Exit codes: 0 written · 64 a name that cannot be used · 66 no konklave-lab in --lab
-73 the folder exists, or cannot be written")]
+73 the folder exists already or cannot be written")]
 pub(crate) struct NewArgs {
-    /// The name of the crate and of the algorithm: letters, digits, `-` and `_`
+    /// Name of the crate and of the algorithm: letters, digits, `-` and `_`
     pub(crate) name: String,
-    /// The problem that the algorithm solves
+    /// Problem that the algorithm solves
     #[arg(long, value_enum, default_value_t)]
     pub(crate) problem: Kind,
-    /// The folder to create [default: ./NAME]
+    /// Folder to create [default: ./NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
-    /// The folder of the crate konklave-lab to build with [default: the one that this program was
-    /// built from, else the registry]
+    /// Folder of the crate konklave-lab to depend on [default: the sources of this program, else the
+    /// registry]
     #[arg(long, value_name = "DIR")]
     pub(crate) lab: Option<PathBuf>,
-    /// The form of the output
+    /// Output format
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
 }
 
-/// What a new crate begins with.
+/// The template of a new crate.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Kind {
     /// An election on a ring

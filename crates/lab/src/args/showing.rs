@@ -1,4 +1,4 @@
-//! What is shown of a run, and in which form.
+//! Options of the commands that show a recorded run.
 
 use std::path::PathBuf;
 
@@ -13,20 +13,20 @@ Examples:
   konklave replay run.run
   konklave replay witness.run --story --states
   konklave replay run.run --format json
-Exit codes: 0 the same, step by step · 1 different · 65 not a run")]
+Exit codes: 0 the same, step by step · 1 different · 65 the file is no run")]
 pub(crate) struct ReplayArgs {
-    /// The recorded run
+    /// Recorded run
     pub(crate) file: PathBuf,
-    /// Tell the run step by step
+    /// Print the run step by step
     #[arg(long)]
     pub(crate) story: bool,
-    /// Tell states, too
+    /// Print the states of processes, too
     #[arg(long)]
     pub(crate) states: bool,
-    /// Only what concerns these nodes
+    /// Print only events of these nodes
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) only: Option<Vec<u32>>,
-    /// The form of the output
+    /// Output format
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -39,35 +39,35 @@ Examples:
   konklave draw run.run --only 0,2
   konklave draw run.run --window 2..8.5 --only-kinds Request,Reply --lanes 2,0")]
 pub(crate) struct DrawArgs {
-    /// The recorded run
+    /// Recorded run
     pub(crate) file: PathBuf,
-    /// Where the picture goes; `-` is stdout; default: beside the run, ending in .svg
+    /// Picture file; `-` is stdout [default: the name of the run with .svg]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
 }
 
-/// What of a run is shown, and how.
+/// The part of a run that is shown, and its size.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "What is shown")]
+#[command(next_help_heading = "Selection and layout")]
 pub(crate) struct ShownArgs {
-    /// Only these nodes, and the messages between them
+    /// Show only these nodes and the messages between them
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) only: Option<Vec<u32>>,
-    /// Only these kinds of messages
+    /// Show only these kinds of messages
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) only_kinds: Option<Vec<String>>,
-    /// Only this time, in the run's unit; either end may be left open
+    /// Show only this time, in the unit of the run; either end may be left out
     #[arg(long, value_name = "FROM..TO")]
     pub(crate) window: Option<String>,
-    /// These lanes first, in this order
+    /// Nodes whose lanes come first, in this order
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) lanes: Vec<u32>,
-    /// Press diagrams together to be no wider than this many points, as far as one can still see
+    /// Largest width of a diagram in points, as far as it stays legible
     #[arg(long, value_name = "POINTS", default_value_t = 4500.0)]
     pub(crate) width: f64,
-    /// Label at most this many arrows; beyond, colours tell
+    /// Label at most this many arrows; beyond that, colours show the kinds
     #[arg(long, value_name = "N", default_value_t = 150)]
     pub(crate) labels: usize,
 }
@@ -77,36 +77,36 @@ pub(crate) struct ShownArgs {
 Examples:
   konklave export run.run --to html                 writes run.html: open it, step with ← and →
   konklave export run.run --to png --only 0,1,2
-  konklave export witness.run -o figure.tex         the ending tells the form
+  konklave export witness.run -o figure.tex         the ending chooses the form
   konklave export run.run --to mermaid -o - >> notes.md
   konklave export run.run --to parquet && duckdb -c \"select event, count(*) from 'run.parquet' group by 1\"")]
 pub(crate) struct ExportArgs {
-    /// The recorded run
+    /// Recorded run
     pub(crate) file: PathBuf,
-    /// The form; default: what the ending of --output says
+    /// Form [default: by the ending of --output]
     #[arg(long, value_enum)]
     pub(crate) to: Option<Form>,
-    /// Where it goes; `-` is stdout; default: beside the run
+    /// Output file; `-` is stdout [default: beside the run]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Take a recording that was cut off as far as it goes, instead of refusing it
+    /// Export the readable part of a recording that was cut off
     #[arg(long)]
     pub(crate) partial: bool,
-    /// PNG: so many points for one of the SVG
+    /// Pixels of the PNG for each point of the SVG
     #[arg(long, value_name = "K", default_value_t = 2.0)]
     pub(crate) scale: f32,
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
 }
 
-/// What a run can be turned into.
+/// The forms of an exported run.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
     /// Space–time diagram
     Svg,
-    /// The same as points
+    /// Space–time diagram as pixels
     Png,
-    /// The same for LaTeX: a document that compiles
+    /// Space–time diagram as a LaTeX document
     Tikz,
     /// Sequence diagram for Markdown pages
     Mermaid,
@@ -114,11 +114,11 @@ pub(crate) enum Form {
     Plantuml,
     /// Log with vector clocks
     Shiviz,
-    /// Table of all that happened
+    /// Table of all events
     Csv,
-    /// The same for DuckDB, Polars, pandas
+    /// Table of all events for DuckDB, Polars, pandas
     Parquet,
-    /// Player: one file, offline, forwards and backwards
+    /// Player: one offline file that steps forwards and backwards
     Html,
     /// The recording as JSON lines
     Run,
@@ -131,7 +131,7 @@ pub(crate) enum Form {
 Examples:
   konklave race central ricart-agrawala suzuki-kasami -n 4 --entries 2 --svg race.svg
   konklave race ricart-agrawala suzuki-kasami -n 3 --fault crash:1@4 --html race.html
-Exit codes: 0 all are fine · 1 one is violated or stuck · 2 one was cut off")]
+Exit codes: 0 every run is ok · 1 a run is violated or stuck · 2 a run was cut off")]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct RaceArgs {
     /// Two to four algorithms: problem/name, or the name alone
@@ -141,19 +141,19 @@ pub(crate) struct RaceArgs {
     #[command(flatten)]
     pub(crate) scenario: Scenario,
 
-    /// Read what is not given here from a scenario file (TOML)
+    /// Scenario file (TOML) with values for options that are not given
     #[arg(long = "scenario", env = "KONKLAVE_SCENARIO", value_name = "FILE", help_heading = "Run")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Draw the diagrams one above the other, on one axis of time
+    /// Draw the diagrams above each other, on one time axis
     #[arg(long, env = "KONKLAVE_SVG", value_name = "FILE", help_heading = "Output")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Write a player of all of them
+    /// Write one HTML player for all runs
     #[arg(long, env = "KONKLAVE_HTML", value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
 
-    /// The form of the output
+    /// Output format
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: Format,
 }

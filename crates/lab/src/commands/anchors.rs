@@ -1,4 +1,4 @@
-//! `anchors`: what theory says of group communication, beside what is measured.
+//! `anchors`: figures of the theory of group communication beside measured ones.
 
 mod groups;
 mod loss;
@@ -21,9 +21,9 @@ use crate::output::{
 /// One figure of the theory, measured.
 #[derive(Clone, Debug, Serialize)]
 struct Anchor {
-    /// What it is about.
+    /// The subject.
     chapter: &'static str,
-    /// What was measured, and in which case.
+    /// The measure and its case.
     case: String,
     /// The formula.
     formula: &'static str,
@@ -31,11 +31,11 @@ struct Anchor {
     theory: f64,
     /// How close the measured value must come.
     relation: Relation,
-    /// What was measured.
+    /// The measured value.
     measured: f64,
     /// Whether it came so close.
     holds: bool,
-    /// What repeats the run, or the last of several.
+    /// The command that repeats the run, or the last of several runs.
     command: String,
 }
 
@@ -77,7 +77,7 @@ impl Anchor {
     }
 }
 
-/// A mean may be so many standard errors away from what is expected.
+/// The accepted distance of a mean from its expectation, in standard errors.
 const ERRORS: f64 = 4.0;
 
 /// How much is measured.

@@ -19,14 +19,14 @@ struct Report {
     shortest: BTreeMap<Fault, usize>,
 }
 
-/// What came of an election over such buffers.
+/// The result of an election over such buffers.
 #[derive(Serialize)]
 struct Held {
     schema: &'static str,
     asked: Rendezvous,
     #[serde(flatten)]
     met: Met,
-    /// With which timeout nobody would have been taken for failed.
+    /// The shortest timeout with which no worker is regarded as failed.
     shortest_timeout: Option<u64>,
 }
 
@@ -40,8 +40,11 @@ fn held(asked: Rendezvous, format: Format) -> Done {
         Format::Text => {
             let mut out = stdout();
             let Met { taken, wrongly_failed, took } = met;
-            writeln!(out, "{taken} messages were taken in {took} ms")?;
-            writeln!(out, "{wrongly_failed} times a healthy neighbour was taken for failed")?;
+            writeln!(out, "{taken} messages taken in {took} ms")?;
+            writeln!(
+                out,
+                "{wrongly_failed} times a worker regarded a healthy neighbour as failed"
+            )?;
             if let Some(shortest) = shortest_timeout {
                 writeln!(out, "never with a timeout of {shortest} ms or more")?;
             }

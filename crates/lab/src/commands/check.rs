@@ -15,9 +15,9 @@ use konklave_trace::{Run, diagram, svg, text};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::run::recording;
+use super::run::{recording, warn_of_broken, warn_without_effect};
 use crate::Done;
-use crate::args::{CheckArgs, Emit, MAX_MEMORY, MAX_STATES, Who};
+use crate::args::{Activity, CheckArgs, Emit, MAX_MEMORY, MAX_STATES};
 use crate::interrupt;
 use crate::output::{Colour, Format, Picture, Target, paint, print_csv, print_json, stdout};
 
@@ -41,7 +41,7 @@ pub(crate) fn check(catalog: &'static Catalog, args: CheckArgs) -> Done {
     let plans = entry.arranged(scenario)?;
     let plan = &plans[0];
     if plans.len() > 1 && (args.checkpoint.is_some() || args.resume.is_some()) {
-        let why = "--ids every explores many groups: a checkpoint is of one";
+        let why = "`--ids every` explores many groups; a checkpoint can save only one search";
         return Err(Error::Usage(why.into()).into());
     }
     let record_to = Target::open_if(args.record.as_ref())?;
@@ -58,11 +58,11 @@ pub(crate) fn check(catalog: &'static Catalog, args: CheckArgs) -> Done {
     };
     check.refuse(entry.problem, plan)?;
     for (option, why) in &plan.idle {
-        tell!("konklave: --{option} says nothing here: {why}");
+        warn_without_effect(option, why);
     }
     let broken = broken_by(plan, &check.options);
     for (assumption, by) in &broken {
-        tell!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
+        warn_of_broken(&entry.name(), *assumption, by);
     }
     // A path that cannot be written is known before the work starts.
     drop(Target::open_if(args.checkpoint.as_ref())?);
@@ -88,13 +88,15 @@ pub(crate) fn check(catalog: &'static Catalog, args: CheckArgs) -> Done {
             target.finish(&svg::draw(witness, &diagram::Options::default()))?;
         }
     } else if record_to.is_some() || draw_to.is_some() {
-        tell!("konklave: there is no witness to record or draw");
+        tell!("konklave: no file written: the search found no witness");
     }
     match (args.emit, &checked.test) {
         (None, _) => print(&args, &checked, &broken)?,
         (Some(Emit::Test), Some(test)) => stdout().write_all(test.as_bytes())?,
         (Some(Emit::Test), None) => {
-            tell!("konklave: there is no run that breaks something and ends: no test");
+            tell!(
+                "konklave: no test written: the search found no finite run that violates a property"
+            );
             print(&args, &checked, &broken)?;
         }
     }
@@ -114,11 +116,11 @@ fn options(args: &CheckArgs, unit: Duration) -> Result<CheckOptions, Error> {
         down: Vec::new(),
         crashes: args.crash,
         victims: match args.victim {
-            Who::Anyone => Victim::Anyone,
-            Who::Idle => Victim::Idle,
-            Who::Waiting => Victim::Waiting,
-            Who::Holder => Victim::Holder,
-            Who::Arbiter => Victim::Arbiter,
+            Activity::Anyone => Victim::Anyone,
+            Activity::Idle => Victim::Idle,
+            Activity::Waiting => Victim::Waiting,
+            Activity::Holder => Victim::Holder,
+            Activity::Arbiter => Victim::Arbiter,
         },
         restarts: args.restart,
         stable_storage: !args.amnesia,
@@ -143,7 +145,7 @@ fn options(args: &CheckArgs, unit: Duration) -> Result<CheckOptions, Error> {
     })
 }
 
-/// The clock that these words describe, both in units of T.
+/// The clock of `--clock` and `--time-limit`, both in units of T.
 fn clock(step: f64, args: &CheckArgs, unit: Duration) -> Result<Clock, Error> {
     Clock::in_units(step, args.time_limit, args.settled, unit).map_err(Error::Usage)
 }
@@ -159,12 +161,12 @@ fn broken_by(plan: &Plan, options: &CheckOptions) -> Vec<(Assumption, &'static s
             Assumption::NoDuplicates if options.duplicates > 0 => "messages may arrive twice",
             Assumption::Fifo if !options.fifo => "messages may overtake each other",
             Assumption::NoCrash if options.crashes > 0 => "nodes may crash",
-            Assumption::NoRestart if options.restarts > 0 => "nodes may come up again",
+            Assumption::NoRestart if options.restarts > 0 => "crashed nodes may restart",
             Assumption::Synchronous if options.timing == Timing::Anytime => {
-                "timers may fire at any time (--synchronous lets them fire only when all is quiet)"
+                "timers may fire at any time (`--synchronous` lets them fire only when no message is in flight)"
             }
             Assumption::StableStorage if options.restarts > 0 && !options.stable_storage => {
-                "what was saved is forgotten"
+                "saved state is lost in a crash"
             }
             Assumption::Reliable
             | Assumption::NoDuplicates
@@ -195,11 +197,11 @@ fn swarm(shard: &str, args: &CheckArgs) -> Result<Swarm, Error> {
         Some((i, n)) if 1 <= i && i <= n => {
             Ok(Swarm { shard: i - 1, of: n, seed: args.seed.unwrap_or(0), runs: args.runs })
         }
-        _ => Err(Error::Usage(format!("--shard {shard}: say which of how many, as in 1/4"))),
+        _ => Err(Error::Usage(format!("--shard {shard}: expected I/N, as in 1/4"))),
     }
 }
 
-/// What repeats the budgets and the choice of properties.
+/// The options that repeat the budgets and the choice of properties.
 fn arguments(args: &CheckArgs) -> String {
     let mut words = Vec::new();
     let budgets = [
@@ -216,7 +218,7 @@ fn arguments(args: &CheckArgs) -> String {
     words.extend(args.clock.map(|step| format!("--clock {step}")));
     words.extend(args.time_limit.map(|limit| format!("--time-limit {limit}")));
     let victim = clap::ValueEnum::to_possible_value(&args.victim);
-    let victim = victim.filter(|_| args.victim != Who::Anyone);
+    let victim = victim.filter(|_| args.victim != Activity::Anyone);
     words.extend(victim.map(|who| format!("--victim {}", who.get_name())));
     let flags = [
         ("synchronous", args.synchronous),
@@ -247,7 +249,7 @@ fn arguments(args: &CheckArgs) -> String {
     words.join(" ")
 }
 
-/// Set by the first interrupt: the search stops and says what it has.
+/// Set by the first interrupt; the search stops and reports its result so far.
 pub(super) fn interrupt() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = stop.clone();
@@ -299,7 +301,7 @@ fn print(
             summarise(report, broken, &mut out)?;
             let goes_on = report.verdict == "bounded" && args.checkpoint.is_some();
             if let Some(file) = args.checkpoint.as_ref().filter(|_| goes_on) {
-                writeln!(out, "go on       with --resume {}", file.display())?;
+                writeln!(out, "continue    with `--resume {}`", file.display())?;
             }
             out.flush()
         }
@@ -315,8 +317,8 @@ fn tell(
     let length = report.witness_length.unwrap_or(0);
     let shortest = args.shard.is_none() && !args.reduce;
     let what = match (report.verdict, shortest) {
-        ("violated", true) => "A shortest run that breaks it",
-        ("violated", false) => "A run that breaks it",
+        ("violated", true) => "A shortest run that violates it",
+        ("violated", false) => "A run that violates it",
         _ if args.minimise.is_some() => "A run with the fewest messages",
         _ => "A run with the most messages",
     };
@@ -325,7 +327,7 @@ fn tell(
     let options = text::Options { states: args.states, ..text::Options::default() };
     writeln!(out, "{}", text::transcript(witness, &options))?;
     if let Some(from) = report.witness_loops_from {
-        writeln!(out, "From step {} on it repeats for ever.", from + 1)?;
+        writeln!(out, "From step {} on, the run repeats for ever.", from + 1)?;
         writeln!(out)?;
     }
     Ok(())
@@ -350,16 +352,13 @@ fn summarise(
                 broken.iter().map(|(assumption, _)| assumption.to_string()).collect();
             let though = match though.as_slice() {
                 [] => String::new(),
-                some => format!(", though it assumes {}", some.join(", ")),
+                some => format!(", although it assumes {}", some.join(", ")),
             };
             let within = match report.budgets.get("time_limit").and_then(Value::as_f64) {
                 Some(limit) => format!(" for {limit} T"),
                 None => String::new(),
             };
-            writeln!(
-                out,
-                "verdict     {all}: every run was seen{within}, and all is well{though}"
-            )?;
+            writeln!(out, "verdict     {all}: every run explored{within}, no violation{though}")?;
         }
         "violated" => {
             let violated = paint("violated", Colour::Red);
@@ -373,12 +372,10 @@ fn summarise(
         _ => {
             let bounded = paint("bounded", Colour::Yellow);
             let why = match report.bound.unwrap_or_default() {
-                "sample" => "nothing found in the runs that were tried".to_owned(),
-                "compact" => {
-                    "all is well, but a run may go round for ever, which was not judged".to_owned()
-                }
-                "interrupted" => "nothing found before it was interrupted".to_owned(),
-                bound => format!("nothing found before the limit of {bound}"),
+                "sample" => "no violation in the runs that were tried".to_owned(),
+                "compact" => "no violation, but endless runs were not judged".to_owned(),
+                "interrupted" => "no violation before the search was interrupted".to_owned(),
+                bound => format!("no violation before the limit of {bound}"),
             };
             writeln!(out, "verdict     {bounded}: {why}")?;
         }
@@ -392,10 +389,10 @@ fn summarise(
         report.states, report.transitions, report.depth
     )?;
     if report.missed > 0.0 {
-        writeln!(out, "missed      a state with a probability of at most {:.1e}", report.missed)?;
+        writeln!(out, "missed      a state, with a probability of at most {:.1e}", report.missed)?;
     }
     if report.reduction != "none" {
-        writeln!(out, "reduced     one order of commuting deliveries stands for all")?;
+        writeln!(out, "reduced     one order of commuting deliveries was explored")?;
     }
     if let Some(symmetry) = &report.symmetry {
         writeln!(out, "symmetry    {}", interchangeable(symmetry))?;
@@ -420,10 +417,14 @@ fn interchangeable(symmetry: &SymmetryReport) -> String {
     };
     let classes: Vec<String> = symmetry.interchangeable.iter().map(class).collect();
     match (&symmetry.refuted, classes.is_empty()) {
-        (Some(why), true) => format!("none: nobody can be taken for another ({why})"),
-        (None, true) => "none: there is nobody to be taken for another".to_owned(),
+        (Some(why), true) => format!("none: no two processes are interchangeable ({why})"),
+        (None, true) => "none: no two processes are interchangeable".to_owned(),
         (_, false) => {
-            format!("{} stand for each other, {} ways", classes.join("; "), symmetry.permutations)
+            format!(
+                "{} are interchangeable, {} permutations",
+                classes.join("; "),
+                symmetry.permutations
+            )
         }
     }
 }

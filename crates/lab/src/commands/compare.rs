@@ -6,7 +6,7 @@ use indicatif::ProgressBar;
 use konklave_catalog::{Catalog, Entry, Error, Load, Scenario};
 use konklave_sweep::{Comparison, Contest, Line, Spread, compare as run, html, svg};
 
-use super::run::{number, warn_of};
+use super::run::{number, warn};
 use crate::Done;
 use crate::args::{CompareArgs, Loads};
 use crate::output::{
@@ -15,7 +15,7 @@ use crate::output::{
 
 pub(crate) fn compare(catalog: &'static Catalog, args: CompareArgs) -> Done {
     if args.seeds == 0 {
-        return Err(Error::Usage("--seeds 0: at least one run is needed".into()).into());
+        return Err(Error::Usage("--seeds 0: at least one seed is needed".into()).into());
     }
     let entries = chosen(catalog, &args)?;
     let problem = entries[0].problem;
@@ -45,16 +45,16 @@ pub(crate) fn compare(catalog: &'static Catalog, args: CompareArgs) -> Done {
     })?;
     bar.finish_and_clear();
     for why in &all.left_out {
-        tell!("konklave: left out: {why}");
+        tell!("konklave: combination left out: {why}");
     }
     for entry in &contest.entries {
         let scenario = Scenario { algorithm: Some(entry.name()), ..contest.base.clone() };
         if let Ok(plan) = entry.plan(scenario) {
-            warn_of(&entry.name(), &plan);
+            warn(&entry.name(), &plan);
         }
     }
     if all.lines.is_empty() {
-        return Err(Error::Usage("nobody could take part".into()).into());
+        return Err(Error::Usage("no algorithm can take part".into()).into());
     }
     if let Some(target) = svg_target {
         target.finish(&svg(&all))?;
@@ -80,7 +80,10 @@ fn chosen<'a>(catalog: &'a Catalog, args: &CompareArgs) -> Result<Vec<&'a Entry>
     let Some(first) = of_problem.first() else {
         let known: Vec<&str> = catalog.problems().iter().map(|problem| problem.name).collect();
         let known = known.join(", ");
-        return Err(Error::Usage(format!("{} is no problem: there are {known}", args.problem)));
+        return Err(Error::Usage(format!(
+            "there is no problem `{}`; problems are {known}",
+            args.problem
+        )));
     };
     if args.algorithms.is_empty() {
         return Ok(of_problem);
@@ -93,7 +96,7 @@ fn chosen<'a>(catalog: &'a Catalog, args: &CompareArgs) -> Result<Vec<&'a Entry>
             return Err(Error::Usage(why));
         }
         if entries.iter().any(|known: &&Entry| known.name() == entry.name()) {
-            return Err(Error::Usage(format!("{name} is named twice: each takes part once")));
+            return Err(Error::Usage(format!("{name} is named twice; name each algorithm once")));
         }
         entries.push(entry);
     }
@@ -104,7 +107,7 @@ fn short(name: &str) -> &str {
     name.split_once('/').map_or(name, |(_, name)| name)
 }
 
-/// What a table of some lines shows.
+/// A table of some lines.
 struct Shown<'a> {
     all: &'a Comparison,
     lines: Vec<&'a Line>,
@@ -273,7 +276,7 @@ fn print(all: &Comparison) -> io::Result<()> {
         writeln!(out, "  {}\n    {reason}", names.join(", "))?;
     }
     if all.lines.iter().any(|line| line.endurance.is_some()) {
-        writeln!(out, "\nsurvives, wherever it happens")?;
+        writeln!(out, "\nsurvives, at whatever moment it occurs")?;
         let mut told: Vec<&str> = Vec::new();
         for line in &all.lines {
             let Some(endurance) = &line.endurance else { continue };
@@ -282,7 +285,7 @@ fn print(all: &Comparison) -> io::Result<()> {
             }
             told.push(&line.algorithm);
             let what = match endurance.survives.len() {
-                0 => "nothing of what was tried".to_owned(),
+                0 => "none of the tried faults".to_owned(),
                 _ => endurance.survives.join(", "),
             };
             let name = short(&line.algorithm);

@@ -11,15 +11,15 @@ use super::run::number;
 use crate::Done;
 use crate::args::CostsArgs;
 use crate::output::{
-    Colour, TableFormat, paint, print_csv, print_jsonl, print_pretty_json, stdout,
+    Colour, TableFormat, heading, paint, print_csv, print_jsonl, print_pretty_json, stdout,
 };
 
-/// Which sizes are measured if nobody says.
+/// The default sizes.
 const DEFAULT: [usize; 6] = [1, 2, 3, 5, 10, 20];
 
 pub(crate) fn costs(catalog: &'static Catalog, args: &CostsArgs) -> Done {
     if let Some(n) = args.nodes.iter().find(|&&n| n == 0 || n > 1_000_000) {
-        let message = format!("--nodes {n}: costs are measured for 1 to 1000000 nodes");
+        let message = format!("--nodes {n}: must be between 1 and 1000000");
         return Err(Error::Usage(message).into());
     }
     let chosen = chosen(catalog, args.what.as_deref())?;
@@ -40,7 +40,7 @@ pub(crate) fn costs(catalog: &'static Catalog, args: &CostsArgs) -> Done {
     match args.format {
         TableFormat::Text => print(&rows)?,
         TableFormat::Markdown => {
-            let message = "--format markdown: costs has it with --table, --matrix or --enumerate";
+            let message = "--format markdown: works only with --table, --matrix or --enumerate";
             return Err(Error::Usage(message.into()).into());
         }
         TableFormat::Json => print_pretty_json(&rows)?,
@@ -68,13 +68,13 @@ fn print(rows: &[CostRow]) -> io::Result<()> {
                 writeln!(out)?;
             }
             algorithm = &row.algorithm;
-            writeln!(out, "{algorithm}")?;
+            writeln!(out, "{}", heading(algorithm))?;
         }
         let mut facts = Vec::new();
         for bound in &row.bounds {
             let Some(measured) = bound.measured else { continue };
             let Some((sign, limit, word)) = bound.standing() else { continue };
-            // Of a run that was cut off, no more is known than what it exceeds.
+            // A run that was cut off shows only the bounds that it exceeds.
             if row.cut_off_after.is_some() && sign != ">" {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! `demo`: a tour of ten seconds: what happens, why it matters, what to type next.
+//! `demo`: a tour of ten seconds, with commands to try next.
 
 #[cfg(feature = "agent")]
 pub(super) mod members;
@@ -11,10 +11,10 @@ use konklave_trace::{diagram, svg, text};
 use super::run::number;
 use crate::Done;
 use crate::args::DemoArgs;
-use crate::output::{Colour, Target, paint, stdout};
+use crate::output::{Target, heading, stdout};
 
-/// The last act needs the library for real groups.
-const ACTS: &str = if cfg!(feature = "agent") { "five" } else { "four" };
+/// The number of parts; the last one needs the agent.
+const PARTS: &str = if cfg!(feature = "agent") { "five" } else { "four" };
 
 pub(crate) fn demo(catalog: &Catalog, args: &DemoArgs) -> Done {
     let picture = Target::open_if(args.svg.as_ref())?;
@@ -22,7 +22,7 @@ pub(crate) fn demo(catalog: &Catalog, args: &DemoArgs) -> Done {
     writeln!(
         out,
         "Konklave: processes that share no memory elect a leader, take a lock, speak as a group.\n\
-         Each algorithm is written once and runs in three worlds; here are {ACTS} short acts.\n"
+         Each algorithm is written once and runs in three worlds: simulator, checker, network. This tour has {PARTS} parts.\n"
     )?;
     election(catalog, &mut out)?;
     lock(catalog, &mut out, picture, args)?;
@@ -32,30 +32,26 @@ pub(crate) fn demo(catalog: &Catalog, args: &DemoArgs) -> Done {
     members::kill_holder(&mut out)?;
     writeln!(
         out,
-        "{}\n  konklave list                                   every algorithm, its price, its promises\n  \
-         konklave run suzuki-kasami -n 5 --entries 3     another lock, another price\n  \
-         konklave check chang-roberts -n 3 --crash 1     what one crash does to an election\n  \
-         konklave ring 8 -n 3 --sleep 0 --worker-sleep 10 --log   real threads, a real ring\n  \
-         konklave new my-lock --problem mutex            a crate for an algorithm of your own\n  \
-         konklave help faults                            everything that can go wrong",
+        "{}\n  konklave list                                   all algorithms, their costs and guarantees\n  \
+         konklave run suzuki-kasami -n 5 --entries 3     another lock, with other costs\n  \
+         konklave check chang-roberts -n 3 --crash 1     an election with one crash\n  \
+         konklave ring 8 -n 3 --sleep 0 --worker-sleep 10 --log   a ring of real threads\n  \
+         konklave new my-lock --problem mutex            a crate for your own algorithm\n  \
+         konklave help faults                            all kinds of faults",
         heading("What to type next")
     )?;
     out.flush()?;
     Ok(0)
 }
 
-fn heading(text: &str) -> String {
-    paint(text, Colour::Yellow)
-}
-
-/// Act 1: a leader.
+/// Part 1: an election.
 fn election(catalog: &Catalog, out: &mut impl Write) -> Result<(), crate::Failure> {
     writeln!(out, "{}", heading("1. Elect a leader"))?;
     writeln!(
         out,
-        "Eight processes on a ring, all start at once. Numbers go round; only the highest"
+        "Eight processes on a ring start at the same time. Each sends its number round; only the"
     )?;
-    writeln!(out, "comes home (Chang and Roberts, 1979).")?;
+    writeln!(out, "highest number returns to its sender (Chang and Roberts, 1979).")?;
     let entry = catalog.find("chang-roberts")?;
     let scenario = Scenario {
         nodes: Some(8),
@@ -75,7 +71,7 @@ fn election(catalog: &Catalog, out: &mut impl Write) -> Result<(), crate::Failur
         let limit = bound.limit.unwrap_or_default();
         writeln!(
             out,
-            "  The book says {} = {}: measured, not believed.\n",
+            "  The formula of the book gives {} = {}; the run confirms it.\n",
             bound.formula,
             number(limit)
         )?;
@@ -93,9 +89,12 @@ fn lock(
     writeln!(out, "{}", heading("2. Take a lock"))?;
     writeln!(
         out,
-        "Three processes want the same thing at the same time, and no server decides: each"
+        "Three processes request the same lock at the same time. There is no server: each"
     )?;
-    writeln!(out, "asks the others; who asked earlier goes first (Ricart and Agrawala, 1981).")?;
+    writeln!(
+        out,
+        "process asks the others, and the earlier request goes first (Ricart and Agrawala, 1981)."
+    )?;
     let entry = catalog.find("ricart-agrawala")?;
     let scenario = Scenario {
         nodes: Some(3),
@@ -125,14 +124,14 @@ fn lock(
     Ok(())
 }
 
-/// Act 3: the slide is wrong, and the checker shows it.
+/// Part 3: the checker finds the mistake of a slide.
 fn mistake(catalog: &Catalog, out: &mut impl Write) -> Result<(), crate::Failure> {
-    writeln!(out, "{}", heading("3. Do not believe the slide"))?;
+    writeln!(out, "{}", heading("3. Check a rule from a lecture slide"))?;
     writeln!(
         out,
-        "On a tree, says the slide, \"a leaf echoes when it receives an explorer\". Every run"
+        "The slide says: on a tree, \"a leaf echoes when it receives an explorer\". Explore every"
     )?;
-    writeln!(out, "of four processes, two of them leaves that start:")?;
+    writeln!(out, "run of four processes on a path, whose two leaves start:")?;
     let entry = catalog.find("tree-wave")?;
     let scenario = Scenario {
         nodes: Some(4),
@@ -150,20 +149,20 @@ fn mistake(catalog: &Catalog, out: &mut impl Write) -> Result<(), crate::Failure
     let right = entry.check(&entry.plan(right)?, &check, &mut |_| true)?;
     writeln!(
         out,
-        "→ {} steps to a deadlock, and no shorter run has one. With the right rule all {} states\n  \
-         were explored: every run ends well.\n",
+        "→ {} steps to a deadlock, and no shorter run has one. With the right rule, all {} states\n  \
+         were explored without a violation.\n",
         printed.report.witness_length.unwrap_or_default(),
         right.report.states
     )?;
     Ok(())
 }
 
-/// Act 4: what a crash does.
+/// Part 4: a crash blocks a token lock.
 fn crash(catalog: &Catalog, out: &mut impl Write) -> Result<(), crate::Failure> {
     writeln!(out, "{}", heading("4. Crash the holder"))?;
     writeln!(
         out,
-        "A lock that is a token (Suzuki and Kasami, 1985), and its holder crashes inside:"
+        "The lock is a token (Suzuki and Kasami, 1985). Its holder crashes in the critical section:"
     )?;
     let entry = catalog.find("suzuki-kasami")?;
     let scenario = Scenario {
@@ -177,8 +176,9 @@ fn crash(catalog: &Catalog, out: &mut impl Write) -> Result<(), crate::Failure> 
     let waiting: Vec<String> = report.waiting.iter().map(|p| format!("p{p}")).collect();
     writeln!(
         out,
-        "→ {}: {} wait for ever. \"No process may crash\", the sources say; a detector tells\n  \
-         of the crash (`konklave run heartbeat --fault crash:1@10`), and views are the cure.\n",
+        "→ {}: {} wait for ever, since the algorithm assumes that no process crashes. A failure\n  \
+         detector reports crashes (`konklave run heartbeat --fault crash:1@10`); groups with views\n  \
+         tolerate them.\n",
         report.verdict.name(),
         waiting.join(", ")
     )?;

@@ -24,7 +24,7 @@ pub(crate) fn draw(args: &DrawArgs) -> Done {
     Ok(0)
 }
 
-/// What of `run` is shown, every wish checked.
+/// The drawing options for `run`, all values checked.
 pub(crate) fn options(args: &ShownArgs, run: &Run) -> Result<Options, Error> {
     let window = args.window.as_ref().map(|text| Filter::parse_window(text, &run.header));
     let window = window.transpose().map_err(|e| Error::Usage(format!("--window: {e}")))?;
@@ -44,7 +44,7 @@ pub(crate) fn options(args: &ShownArgs, run: &Run) -> Result<Options, Error> {
     }
     if !(args.width >= 100.0 && args.width <= 1e6) {
         let width = args.width;
-        return Err(Error::Usage(format!("--width {width}: it lies between 100 and 1000000")));
+        return Err(Error::Usage(format!("--width {width}: must lie between 100 and 1000000")));
     }
     let (lanes, most_labels, width) = (args.lanes.clone(), args.labels, args.width);
     Ok(Options { only, lanes, most_labels, width, ..Options::default() })

@@ -16,7 +16,7 @@ use crate::args::{ExportArgs, Form};
 use crate::formats::{parquet, png};
 use crate::output::Target;
 
-/// Mermaid refuses longer texts, unless it is told otherwise.
+/// Mermaid's default limit of characters.
 const MERMAID_MOST: usize = 50_000;
 
 /// TeX keeps a whole page in its memory; so many lines of ours fill about four fifths of the five
@@ -28,19 +28,19 @@ pub(crate) fn export(args: &ExportArgs) -> Done {
     let path = args.output.clone().unwrap_or_else(|| args.file.with_extension(ending(form)));
     let on_screen = path == Path::new("-") && io::stdout().is_terminal();
     if on_screen && matches!(form, Form::Png | Form::Parquet | Form::Runz) {
-        return usage("this form is not for a screen: give a file with --output, or use a pipe");
+        return usage("this form is binary; name a file with --output, or use a pipe");
     }
     if path == args.file {
         return usage(format!("{} would overwrite the run itself", path.display()));
     }
     if !(args.scale >= 0.1 && args.scale <= 20.0) {
-        return usage(format!("--scale {}: it lies between 0.1 and 20", args.scale));
+        return usage(format!("--scale {}: must lie between 0.1 and 20", args.scale));
     }
     let shown = &args.shown;
     let filtered = shown.only.is_some() || shown.only_kinds.is_some() || shown.window.is_some();
     if filtered && matches!(form, Form::Run | Form::Runz) {
         return usage(
-            "a run of which something is left out does not replay: recordings take no filter",
+            "--only, --only-kinds and --window do not work with the forms run and runz: a part of a run cannot be replayed",
         );
     }
     readable(&args.file)?;
@@ -69,14 +69,16 @@ pub(crate) fn export(args: &ExportArgs) -> Done {
     Ok(0)
 }
 
-/// The run. One that was cut off is no run: its figures would be wrong without anyone noticing.
+/// Reads the run. A run that was cut off is refused, because its figures would be wrong unnoticed.
 fn whole(args: &ExportArgs) -> Result<Run, Error> {
     if args.partial {
         return read_run(&args.file);
     }
     let salvaged = salvage(&args.file)?;
     match salvaged.cut {
-        Some(problem) => Err(Error::Data(format!("{problem}; --partial takes what is there"))),
+        Some(problem) => {
+            Err(Error::Data(format!("{problem}; --partial exports the readable part")))
+        }
         None => Ok(salvaged.run),
     }
 }
@@ -116,7 +118,10 @@ fn form(args: &ExportArgs) -> Result<Form, Error> {
         .filter_map(|form| Some(form.to_possible_value()?.get_name().to_owned()))
         .collect();
     args.output.as_ref().and_then(known).ok_or_else(|| {
-        Error::Usage(format!("export to what? Give --to with one of {}", forms.join(", ")))
+        Error::Usage(format!(
+            "the form of the export is unknown; name it with --to: one of {}",
+            forms.join(", ")
+        ))
     })
 }
 

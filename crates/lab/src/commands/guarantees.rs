@@ -1,4 +1,4 @@
-//! `guarantees`: what every algorithm keeps under which fault.
+//! `guarantees`: the properties that each algorithm keeps under each fault.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,11 +13,11 @@ use super::costs::chosen;
 use super::run::recording;
 use crate::Done;
 use crate::args::GuaranteesArgs;
-use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
+use crate::output::{Colour, Format, Target, heading, paint, print_csv, print_json, stdout};
 
 pub(crate) fn guarantees(catalog: &'static Catalog, args: &GuaranteesArgs) -> Done {
     if !(1..=6).contains(&args.nodes) {
-        let message = format!("--nodes {}: the table is for 1 to 6 nodes", args.nodes);
+        let message = format!("--nodes {}: must be between 1 and 6", args.nodes);
         return Err(Error::Usage(message).into());
     }
     let bounds = Bounds { nodes: args.nodes, states: args.max_states };
@@ -124,7 +124,7 @@ fn read(file: &Path) -> Result<Vec<GuaranteeRow>, Error> {
     let name = file.display().to_string();
     match fs::read_to_string(file) {
         Ok(text) => serde_json::from_str(&text)
-            .map_err(|why| Error::Data(format!("{name}: no table of guarantees: {why}"))),
+            .map_err(|why| Error::Data(format!("{name}: not a table of guarantees: {why}"))),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(why) => Err(Error::Unreadable { file: name, why }),
     }
@@ -152,7 +152,7 @@ fn print(rows: &[GuaranteeRow]) -> io::Result<()> {
                 writeln!(out)?;
             }
             algorithm = &row.algorithm;
-            writeln!(out, "{algorithm}, {} nodes", row.nodes)?;
+            writeln!(out, "{}", heading(&format!("{algorithm}, {} nodes", row.nodes)))?;
             let head = CONDITIONS.map(|condition| format!("{condition:<15}"));
             writeln!(out, "  {:<22}{}", "", head.concat().trim_end())?;
         }
@@ -160,7 +160,7 @@ fn print(rows: &[GuaranteeRow]) -> io::Result<()> {
         writeln!(out, "  {:<22}{}", title(&row.property), cells.concat().trim_end())?;
     }
     if rows.is_empty() {
-        writeln!(out, "no table: it is for elections and mutual exclusion")?;
+        writeln!(out, "no table: guarantees are computed only for elections and mutual exclusion")?;
         return out.flush();
     }
     writeln!(out)?;

@@ -1,21 +1,22 @@
-//! `help`: the small languages of the options.
+//! `help`: the syntax of faults, topologies, delays, properties and scenario files.
 
 use std::io::Write;
 
-use clap::{CommandFactory, ValueEnum};
+use clap::ValueEnum;
+use clap::builder::StyledStr;
 use konklave_catalog::{Catalog, Error, did_you_mean};
 use konklave_process::topology::Spec;
 use konklave_sim::{DELAY_FORMS, FAULT_FORMS};
 
 use crate::Done;
-use crate::args::{Cli, HelpArgs, Topic};
-use crate::output::stdout;
+use crate::args::{HelpArgs, Topic, command_line};
+use crate::output::{colours, stdout};
 
 const SCENARIOS: &str = "\
-A scenario file is TOML. What is run and what goes wrong have keys: the options of `run` under Group,
-Workload, Network and Run, without their dashes; `--fault` is the list `faults`, `--set` the list `set`,
-`--no-fifo` is `fifo = false`. Where a run is shown or kept is up to the command line, which also goes
-before the file.
+A scenario file is TOML. Its keys are the options of `run` under the headings Group, Workload, Network
+and Run, without dashes. The option `--fault` is the list `faults`, `--set` the list `set`, and
+`--no-fifo` is `fifo = false`. Options for output stand only on the command line. An option of the
+command line takes precedence over a key of the file.
 
   algorithm = \"mutex/suzuki-kasami\"
   nodes = 5
@@ -26,22 +27,22 @@ before the file.
   faults = [\"crash:2@40\", \"lose:/Token#3\"]";
 
 const EXIT_CODES: &str = "\
-0    fine
-1    a property is violated, a run is stuck, a replay differs
-2    undecided: a bound was reached first
+0    success
+1    a property is violated, a run is stuck, or a replay differs
+2    undecided: a limit was reached first
 64   wrong use
-65   bad data in a file: not what it should be, no text, or (for `replay`) cut off
+65   bad data in a file: wrong content, no text, or (for `replay`) cut off
 66   a file cannot be opened or read
-69   something that is needed is not there
-70   our own bug
-71   the operating system refused something
+69   a needed service or resource is not available
+70   a bug of konklave
+71   the operating system refused an operation
 73   a file cannot be created
-74   output error
+74   output cannot be written
 75   a lock was not obtained (`lock`, `elect`; --conflict-exit-code)
-76   a lock was lost while the command ran, and the command was stopped
-77   not allowed
+76   a lock was lost while the command ran; the command was stopped
+77   permission denied
 78   wrong configuration
-126  the command under a lock cannot be run
+126  the command under a lock cannot be executed
 127  the command under a lock is not found
 128+n the command under a lock was ended by signal n
 130  interrupted twice";
@@ -56,7 +57,7 @@ pub(crate) fn help(catalog: &Catalog, args: &HelpArgs) -> Done {
         },
     };
     match topic {
-        None => write!(out, "{}", Cli::command().render_long_help())?,
+        None => write!(out, "{}", styled(&command_line().render_long_help()))?,
         Some(Topic::Faults) => writeln!(out, "{FAULT_FORMS}")?,
         Some(Topic::Delays) => {
             for form in DELAY_FORMS.split(", ") {
@@ -80,13 +81,18 @@ pub(crate) fn help(catalog: &Catalog, args: &HelpArgs) -> Done {
     Ok(0)
 }
 
+/// A help text with its styles, if stdout shows them.
+fn styled(help: &StyledStr) -> String {
+    if colours() { help.ansi().to_string() } else { help.to_string() }
+}
+
 /// The help of a command, as `konklave COMMAND --help` prints it.
 fn of_command(name: &str) -> Done {
-    let mut cli = Cli::command();
+    let mut cli = command_line();
     cli.build();
     if let Some(command) = cli.find_subcommand_mut(name) {
         let mut out = stdout();
-        write!(out, "{}", command.render_long_help())?;
+        write!(out, "{}", styled(&command.render_long_help()))?;
         out.flush()?;
         return Ok(0);
     }
@@ -97,7 +103,7 @@ fn of_command(name: &str) -> Done {
     let commands = cli.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name());
     let near = did_you_mean(name, topics.iter().map(String::as_str).chain(commands));
     Err(Error::Usage(format!(
-        "there is no help on `{name}`{near}: topics are {}, and every command has its own",
+        "there is no help on `{name}`{near}; topics are {} and the names of commands",
         topics.join(", ")
     ))
     .into())

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::Done;
 use crate::args::ListArgs;
-use crate::output::{Format, print_csv, print_json, stdout};
+use crate::output::{Format, heading, print_csv, print_json, stdout};
 
 pub(crate) fn list(catalog: &Catalog, args: &ListArgs) -> Done {
     let Some(what) = &args.what else {
@@ -18,7 +18,7 @@ pub(crate) fn list(catalog: &Catalog, args: &ListArgs) -> Done {
     let problem = catalog.of_problem(what);
     if !problem.is_empty() {
         if args.nodes.is_some() || !args.set.is_empty() {
-            let message = format!("-n and --set are for one algorithm; {what} is a problem");
+            let message = format!("-n and --set need an algorithm, but {what} is a problem");
             return Err(Error::Usage(message).into());
         }
         many(&problem, args.format)?;
@@ -92,13 +92,13 @@ fn many(entries: &[&Entry], format: Format) -> io::Result<()> {
 fn one(entry: &Entry, quorums: Option<&Value>) -> io::Result<()> {
     let sheet = &entry.sheet;
     let mut out = stdout();
-    writeln!(out, "{} — {}", entry.name(), sheet.title)?;
+    writeln!(out, "{}", heading(&format!("{} — {}", entry.name(), sheet.title)))?;
     writeln!(out, "{}", sheet.idea)?;
     writeln!(out)?;
     writeln!(out, "Source      {}", sheet.source)?;
     writeln!(out, "Runs on     a {}", shapes(sheet))?;
     writeln!(out, "Assumes     {}", joined(sheet.assumes))?;
-    writeln!(out, "Promises    {}", joined(sheet.guarantees))?;
+    writeln!(out, "Guarantees  {}", joined(sheet.guarantees))?;
     if let Some(winner) = sheet.winner {
         writeln!(out, "Winner      {winner}")?;
     }
@@ -123,7 +123,7 @@ fn one(entry: &Entry, quorums: Option<&Value>) -> io::Result<()> {
         }
     }
     if !sheet.mistakes.is_empty() {
-        writeln!(out, "Mistakes    (--mistake NAME; below it, the command that catches it)")?;
+        writeln!(out, "Mistakes    (--mistake NAME; below each, a command that shows it)")?;
         for mistake in sheet.mistakes {
             writeln!(out, "  {:<20} {}; breaks: {}", mistake.name, mistake.what, mistake.breaks)?;
             if !mistake.caught_by.is_empty() {
@@ -138,7 +138,7 @@ fn one(entry: &Entry, quorums: Option<&Value>) -> io::Result<()> {
                 let (name, how) = (sheet.name, how.join(" "));
                 writeln!(out, "  {:<20} konklave run {name} --mistake {} {how}", "", mistake.name)?;
             } else {
-                let tests = "no command for a small group: the tests of the algorithm show it";
+                let tests = "no command shows it in a small group; the tests of the algorithm do";
                 writeln!(out, "  {:<20} ({tests})", "")?;
             }
         }

@@ -15,11 +15,11 @@ use crate::args::MemberArgs;
 
 pub(crate) fn member(catalog: &Catalog, args: &MemberArgs) -> Done {
     if args.unit.is_nan() || args.unit <= 0.0 || args.unit > 60_000.0 {
-        let message = format!("--unit {}: T is a positive number of ms", args.unit);
+        let message = format!("--unit {}: T must be a positive number of ms", args.unit);
         return Err(Error::Usage(message).into());
     }
     if let Some(all) = args.multicast.filter(|all| !all.ip().is_multicast()) {
-        let message = format!("--multicast {all}: multicast addresses are 224.0.0.0/4");
+        let message = format!("--multicast {all}: not a multicast address (224.0.0.0/4)");
         return Err(Error::Usage(message).into());
     }
     let entry = catalog.find(&args.algorithm)?;
@@ -47,7 +47,8 @@ fn meet(address: SocketAddr) -> Result<BTreeMap<ProcessId, SocketAddr>, Error> {
         let (id, address) = word.split_once('=')?;
         Some((ProcessId(id.parse().ok()?), address.parse().ok()?))
     };
-    let wrong = |word: &str| Error::Data(format!("stdin:1: `{word}` is no ID=ADDRESS"));
+    let wrong =
+        |word: &str| Error::Data(format!("stdin:1: `{word}` is not of the form ID=ADDRESS"));
     line.split_whitespace().map(|word| entry(word).ok_or_else(|| wrong(word))).collect()
 }
 
@@ -55,7 +56,7 @@ fn tell(told: Told) {
     say(&serde_json::to_string(&told).unwrap_or_default());
 }
 
-/// Prints a line at once. Whoever started us may be gone: then nobody wants to hear it.
+/// Prints and flushes a line. A closed stdout means that the parent has ended, and is ignored.
 fn say(line: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

@@ -2,16 +2,15 @@
 
 use std::io::Write;
 
-use clap::CommandFactory;
 use konklave_catalog::{Error, did_you_mean};
 
 use crate::Done;
-use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::args::{CompletionsArgs, ManArgs, command_line};
 use crate::output::stdout;
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Done {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "konklave", &mut script);
+    clap_complete::generate(args.shell, &mut command_line(), "konklave", &mut script);
     let mut out = stdout();
     out.write_all(&script)?;
     out.flush()?;
@@ -19,7 +18,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Done {
 }
 
 pub(crate) fn man(args: &ManArgs) -> Done {
-    let mut command = Cli::command();
+    let mut command = command_line();
     command.build();
     if let Some(name) = &args.command {
         let Some(found) = command.find_subcommand(name) else {

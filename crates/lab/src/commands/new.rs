@@ -20,7 +20,7 @@ const KEBAB: &str = "my-algorithm";
 const SNAKE: &str = "my_algorithm";
 const CAMEL: &str = "MyAlgorithm";
 
-/// The files of one kind of crate, and what its README says.
+/// The files of one kind of crate, and texts of its README.
 struct Template {
     problem: &'static str,
     /// The source files: path in the new crate, content.
@@ -172,7 +172,7 @@ fn name(catalog: &Catalog, given: &str, problem: &str) -> Result<String, Error> 
         return refuse(format!("it contains {c:?}; {rule}"), "my-lock");
     }
     if !given.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return refuse("a name begins with a letter".into(), "my-lock");
+        return refuse("a name must begin with a letter".into(), "my-lock");
     }
     if given.len() > 64 {
         return refuse("it is longer than 64 characters".into(), "my-lock");
@@ -265,7 +265,7 @@ impl Lab {
         Ok(Self::Folder(folder))
     }
 
-    /// What Cargo.toml says of konklave-lab and of konklave-testkit.
+    /// The lines of Cargo.toml for konklave-lab and konklave-testkit.
     fn sources(&self) -> [String; 2] {
         match self {
             Self::Folder(lab) => [lab.clone(), testkit(lab)]

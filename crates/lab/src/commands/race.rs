@@ -8,7 +8,7 @@ use konklave_trace::export::html_race;
 use konklave_trace::{Run, svg};
 use serde_json::json;
 
-use super::run::{number, scenario_of, warn_of};
+use super::run::{number, scenario_of, warn};
 use crate::Done;
 use crate::args::RaceArgs;
 use crate::output::{Colour, Format, Picture, Target, paint, print_csv, print_json, stdout};
@@ -36,14 +36,15 @@ pub(crate) fn race(catalog: &Catalog, args: RaceArgs) -> Done {
     let record = draw_to.is_some() || play_to.is_some();
     let (mut reports, mut runs): (Vec<RunReport>, Vec<Run>) = (Vec::new(), Vec::new());
     for (entry, plan) in &racers {
-        warn_of(&entry.name(), plan);
+        warn(&entry.name(), plan);
         let outcome = entry.simulate(plan, record).map_err(|e| for_racer(&entry.name(), e))?;
         reports.push(outcome.report);
         runs.extend(outcome.run);
     }
     let entries: usize = runs.iter().map(|run| run.entries.len()).sum();
     if entries > MOST_ENTRIES {
-        let message = format!("{entries} events are too many for a picture: take fewer entries");
+        let message =
+            format!("{entries} events are too many for a picture; reduce --entries or --nodes");
         return Err(Error::Usage(message).into());
     }
     let runs: Vec<&Run> = runs.iter().collect();
@@ -61,7 +62,7 @@ pub(crate) fn race(catalog: &Catalog, args: RaceArgs) -> Done {
         Verdict::Ok => 0,
     };
     let codes: Vec<u8> = reports.iter().map(|report| code(report.verdict)).collect();
-    // What is broken weighs more than what is undecided.
+    // A violation takes precedence over an undecided run.
     Ok([1, 2].into_iter().find(|code| codes.contains(code)).unwrap_or(0))
 }
 

@@ -15,7 +15,7 @@ use crate::Done;
 use crate::args::ReplayArgs;
 use crate::output::{Colour, Format, open_input, paint, print_csv, print_json, stdout};
 
-/// What is there is as it was, but not all is there.
+/// The readable part is right, but the recording is incomplete.
 const CUT_OFF: u8 = 65;
 
 pub(crate) fn replay(catalog: &Catalog, args: &ReplayArgs) -> Done {
@@ -23,7 +23,7 @@ pub(crate) fn replay(catalog: &Catalog, args: &ReplayArgs) -> Done {
     #[cfg(feature = "agent")]
     if run.header.algorithm == konklave_agent::recorder::ALGORITHM {
         if let Some(cut) = &cut {
-            tell!("konklave: {cut}; what is there is judged");
+            tell!("konklave: {cut}; only the readable part is judged");
         }
         let code = incident::incident(args, &run)?;
         return Ok(if code == 0 && cut.is_some() { CUT_OFF } else { code });
@@ -36,7 +36,7 @@ pub(crate) fn replay(catalog: &Catalog, args: &ReplayArgs) -> Done {
     };
     let same = difference.is_none();
     if let Some(cut) = &cut {
-        tell!("konklave: {cut}; what is there is compared");
+        tell!("konklave: {cut}; only the readable part is compared");
     }
     match args.format {
         Format::Text => {
@@ -57,7 +57,7 @@ pub(crate) fn replay(catalog: &Catalog, args: &ReplayArgs) -> Done {
             }
             match &run.footer {
                 Some(footer) if same => writeln!(out, "verdict     {}", footer.verdict)?,
-                Some(footer) => writeln!(out, "verdict     {}, says the file", footer.verdict)?,
+                Some(footer) => writeln!(out, "verdict     {} (recorded)", footer.verdict)?,
                 None => writeln!(out, "verdict     none: the recording was cut off")?,
             }
             out.flush()?;
@@ -101,13 +101,15 @@ fn tell_story(out: &mut impl Write, args: &ReplayArgs, run: &Run) -> std::io::Re
     Ok(())
 }
 
-/// What was compared.
+/// The extent of the comparison.
 fn how(run: &Run) -> &'static str {
     match &*run.header.world {
-        _ if run.header.scenario.is_null() => "effect by effect, and the world could do so",
-        "sim" => "entry by entry, in a second run from the same seed",
-        "check" => "effect by effect, and the world could do so",
-        _ => "effect by effect, and judged anew",
+        _ if run.header.scenario.is_null() => {
+            "effect by effect; the events of the world are possible"
+        }
+        "sim" => "entry by entry, in a second run with the same seed",
+        "check" => "effect by effect; the events of the world are possible",
+        _ => "effect by effect, and judged again",
     }
 }
 

@@ -1,9 +1,9 @@
-//! `reproduce`: every number of the sources, measured again.
+//! `reproduce`: measures the figures of the sources again.
 //!
-//! Each claim names the command that shows it. It is run by this very program, so whoever doubts a
-//! line can type it.
+//! Each statement names the command that measures it. This program runs the command, and a reader can
+//! repeat it.
 
-mod claims;
+mod statements;
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -17,41 +17,41 @@ use konklave_catalog::Error;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::claims::{chapters, claims};
+use self::statements::{chapters, statements};
 use crate::Done;
 use crate::args::ReproduceArgs;
 use crate::output::{
-    Colour, TableFormat, paint, print_csv, print_jsonl, print_pretty_json, stdout,
+    Colour, TableFormat, heading, paint, print_csv, print_jsonl, print_pretty_json, stdout,
 };
 
-/// Something that the sources say.
-struct Claim {
-    /// Of which algorithm they speak.
+/// A statement of the sources, and the measurement that confirms or refutes it.
+struct Statement {
+    /// The chapter or algorithm.
     chapter: &'static str,
     /// A short name, for files.
     name: &'static str,
-    /// What they say.
+    /// The statement.
     says: &'static str,
-    /// The command that shows whether it is so.
+    /// The command that measures it.
     command: &'static str,
-    /// Where its report has the figure.
+    /// The JSON pointer of the figure in the report.
     reads: &'static str,
-    /// The figure, as it was when the verdict was given.
+    /// The figure on which the verdict rests.
     finds: &'static str,
-    /// Whether they are right.
+    /// Whether the statement is right.
     verdict: Verdict,
-    /// What should be said instead, or besides.
+    /// A correction or an explanation.
     remark: &'static str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
-    /// It is so.
+    /// The statement is right.
     Holds,
-    /// It is so under conditions that they do not say.
+    /// The statement is right only under conditions that it does not name.
     Imprecise,
-    /// It is not so.
+    /// The statement is wrong.
     Wrong,
 }
 
@@ -65,7 +65,7 @@ impl Verdict {
     }
 }
 
-/// A claim that was looked at.
+/// A measured statement.
 #[derive(Serialize)]
 struct Row {
     chapter: &'static str,
@@ -81,13 +81,17 @@ struct Row {
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     let word = args.what.as_deref().unwrap_or_default().to_lowercase();
-    let fits =
-        |claim: &&Claim| claim.name.contains(&word) || claim.chapter.to_lowercase().contains(&word);
-    let chosen: Vec<&'static Claim> = claims().into_iter().filter(fits).collect();
+    let fits = |statement: &&Statement| {
+        statement.name.contains(&word) || statement.chapter.to_lowercase().contains(&word)
+    };
+    let chosen: Vec<&'static Statement> = statements().into_iter().filter(fits).collect();
     if chosen.is_empty() {
         let known = chapters().join(", ");
         let what = args.what.as_deref().unwrap_or_default();
-        return Err(Error::Usage(format!("nothing in the sources fits `{what}`: {known}")).into());
+        return Err(Error::Usage(format!(
+            "no statement matches `{what}`; the chapters are {known}"
+        ))
+        .into());
     }
     if let Some(folder) = &args.output {
         let fail = |why| Error::Unwritable { file: folder.display().to_string(), why };
@@ -104,15 +108,15 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
         TableFormat::Csv => print_csv(&rows.iter().map(csv).collect::<Vec<_>>())?,
     }
     if let Some(folder) = &args.output {
-        tell!("konklave: recordings and pictures are in {}", folder.display());
+        tell!("konklave: wrote recordings and pictures to {}", folder.display());
     }
     Ok(if rows.iter().all(|row| row.confirmed) { 0 } else { 1 })
 }
 
-/// Runs all commands, on all cores, in order.
-fn measure(claims: &[&'static Claim], folder: Option<&Path>) -> Result<Vec<Row>, Error> {
+/// Runs all commands on all cores; rows stand in the order of the statements.
+fn measure(statements: &[&'static Statement], folder: Option<&Path>) -> Result<Vec<Row>, Error> {
     let bar = if io::stderr().is_terminal() {
-        ProgressBar::new(claims.len() as u64)
+        ProgressBar::new(statements.len() as u64)
     } else {
         ProgressBar::hidden()
     };
@@ -123,8 +127,8 @@ fn measure(claims: &[&'static Claim], folder: Option<&Path>) -> Result<Vec<Row>,
             scope.spawn(|| {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(claim) = claims.get(i) else { break };
-                    let row = look(claim, folder);
+                    let Some(statement) = statements.get(i) else { break };
+                    let row = measure_one(statement, folder);
                     bar.inc(1);
                     rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((i, row));
                 }
@@ -137,38 +141,38 @@ fn measure(claims: &[&'static Claim], folder: Option<&Path>) -> Result<Vec<Row>,
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-fn look(claim: &'static Claim, folder: Option<&Path>) -> Result<Row, Error> {
-    let failed = |why: String| Error::Unavailable(format!("konklave {}: {why}", claim.command));
+fn measure_one(statement: &'static Statement, folder: Option<&Path>) -> Result<Row, Error> {
+    let failed = |why: String| Error::Unavailable(format!("konklave {}: {why}", statement.command));
     let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
     let mut command = Command::new(program);
-    command.args(claim.command.split_whitespace()).args(["--format", "json"]);
-    let is_drawn = matches!(claim.command.split_whitespace().next(), Some("run" | "check"));
+    command.args(statement.command.split_whitespace()).args(["--format", "json"]);
+    let is_drawn = matches!(statement.command.split_whitespace().next(), Some("run" | "check"));
     if let Some(folder) = folder.filter(|_| is_drawn) {
-        command.arg("--svg").arg(folder.join(format!("{}.svg", claim.name)));
-        command.arg("--record").arg(folder.join(format!("{}.run", claim.name)));
+        command.arg("--svg").arg(folder.join(format!("{}.svg", statement.name)));
+        command.arg("--record").arg(folder.join(format!("{}.run", statement.name)));
     }
     let output = command.output().map_err(|e| failed(e.to_string()))?;
     let report: Value = serde_json::from_slice(&output.stdout)
         .map_err(|_| failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))?;
-    let measured = match report.pointer(claim.reads) {
+    let measured = match report.pointer(statement.reads) {
         None | Some(Value::Null) => "none".to_owned(),
         Some(Value::String(word)) => word.clone(),
         Some(Value::Number(x)) => x.as_f64().map_or(x.to_string(), super::run::number),
         Some(other) => other.to_string(),
     };
     Ok(Row {
-        chapter: claim.chapter,
-        name: claim.name,
-        says: claim.says,
-        confirmed: measured == claim.finds,
+        chapter: statement.chapter,
+        name: statement.name,
+        says: statement.says,
+        confirmed: measured == statement.finds,
         measured,
-        verdict: claim.verdict,
-        remark: claim.remark,
-        command: format!("konklave {}", typed(claim.command)),
+        verdict: statement.verdict,
+        remark: statement.remark,
+        command: format!("konklave {}", typed(statement.command)),
     })
 }
 
-/// A command as one types it: `>` and `#` mean something to a shell.
+/// A command for a shell, with special characters in quotes.
 fn typed(command: &str) -> String {
     let word = |word: &str| match word.contains(['>', '#', '|', ';']) {
         true => format!("'{word}'"),
@@ -177,11 +181,11 @@ fn typed(command: &str) -> String {
     command.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// What the command showed, in words.
+/// The measured value for a table.
 fn shown(row: &Row) -> String {
     match row.command.split_whitespace().nth(1) {
         Some("check") if row.measured != "exhausted" && row.measured.parse::<f64>().is_err() => {
-            format!("broken: {}", row.measured)
+            format!("violated: {}", row.measured)
         }
         _ => row.measured.clone(),
     }
@@ -193,7 +197,8 @@ fn print(rows: &[Row]) -> io::Result<()> {
     for row in rows {
         if row.chapter != chapter {
             chapter = row.chapter;
-            writeln!(out, "{}{chapter}", if row.name == rows[0].name { "" } else { "\n" })?;
+            let gap = if row.name == rows[0].name { "" } else { "\n" };
+            writeln!(out, "{gap}{}", heading(chapter))?;
         }
         let verdict = match row.verdict {
             Verdict::Holds => paint("holds", Colour::Green),
@@ -202,7 +207,7 @@ fn print(rows: &[Row]) -> io::Result<()> {
         };
         writeln!(out, "  {} → {} → {verdict}", row.says, shown(row))?;
         if !row.confirmed {
-            let changed = "the verdict rests on another figure";
+            let changed = "the measured figure differs from the one that the verdict rests on";
             writeln!(out, "      {}", paint(changed, Colour::Red))?;
         }
         if !row.remark.is_empty() {
@@ -213,7 +218,7 @@ fn print(rows: &[Row]) -> io::Result<()> {
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     writeln!(
         out,
-        "\n{} claims: {} hold, {} are imprecise, {} are wrong",
+        "\n{} statements: {} hold, {} are imprecise, {} are wrong",
         rows.len(),
         count(Verdict::Holds),
         count(Verdict::Imprecise),
@@ -245,7 +250,7 @@ fn print_markdown(rows: &[Row]) -> io::Result<()> {
     out.flush()
 }
 
-/// What may stand in a cell of a table.
+/// A text for a cell of a Markdown table.
 fn cell(words: &str) -> String {
     words.replace('|', "\\|")
 }
@@ -270,8 +275,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_fit_for_files() {
-        let mut names: Vec<&str> = claims().iter().map(|claim| claim.name).collect();
+    fn names_are_unique_and_can_name_files() {
+        let mut names: Vec<&str> = statements().iter().map(|statement| statement.name).collect();
         names.sort_unstable();
         let before = names.len();
         names.dedup();

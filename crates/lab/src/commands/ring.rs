@@ -8,7 +8,8 @@ use konklave_catalog::{
 };
 use konklave_process::topology::Shape;
 use konklave_ring::{
-    Elsewhere, Flags, Held, Options, RingError, Round, Stop, World, run, run_elsewhere,
+    External, ExternalElection, ExternalResult, Flags, Options, RingError, Stop, World, run,
+    run_external,
 };
 
 use crate::Done;
@@ -23,16 +24,16 @@ pub(crate) fn ring(catalog: &'static Catalog, args: &RingArgs) -> Done {
     let (mut out, mut err) = (io::stdout(), io::stderr());
     let failed = |error: RingError| Failure::Other(error.to_string(), error.exit_code());
     let options = Options::resolve(&args.flags).map_err(failed)?;
-    let outcome = match &options.elsewhere {
-        Some(Elsewhere { algorithm: name, world }) => {
+    let outcome = match &options.external {
+        Some(External { algorithm: name, world }) => {
             let entry = algorithm(catalog, name)?;
-            // What cannot be held is known before the first line.
+            // An impossible election is refused before the first line of output.
             plan(entry, &options.ids(), options.ids()[0], 0).map_err(failed)?;
-            let mut hold = |round: &Round| hold(entry, *world, round);
+            let mut hold = |round: &ExternalElection| hold(entry, *world, round);
             // Ids and seed that were drawn must be the same when it starts.
             let flags =
                 Flags { ids: Some(options.ids()), seed: Some(options.seed), ..args.flags.clone() };
-            run_elsewhere(&flags, &mut hold, &mut out, &mut err, &STOP)
+            run_external(&flags, &mut hold, &mut out, &mut err, &STOP)
         }
         None => run(&args.flags, &mut out, &mut err, &STOP),
     };
@@ -44,7 +45,7 @@ fn algorithm<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Entry, Error> {
     let entry = catalog.find(name)?;
     if *entry.problem != konklave_algorithms::election::SHEET {
         return Err(Error::Usage(format!(
-            "--algorithm {}: it is for {}; a ring elects (`konklave list election`)",
+            "--algorithm {}: solves {}, not election (see `konklave list election`)",
             entry.sheet.name, entry.problem
         )));
     }
@@ -69,7 +70,11 @@ fn plan(entry: &Entry, ids: &[u32], initiator: u32, seed: u64) -> Result<Plan, R
 }
 
 /// Holds one election in the catalog's worlds.
-fn hold(entry: &Entry, world: World, round: &Round) -> Result<Held, RingError> {
+fn hold(
+    entry: &Entry,
+    world: World,
+    round: &ExternalElection,
+) -> Result<ExternalResult, RingError> {
     let plan = plan(entry, &round.ids, round.initiator, round.seed)?;
     let real = |transport| RealWorld { transport, unit: round.unit };
     let outcome = match world {
@@ -81,9 +86,9 @@ fn hold(entry: &Entry, world: World, round: &Round) -> Result<Held, RingError> {
     Ok(held(&outcome.report, round.unit))
 }
 
-fn held(report: &RunReport, unit: Duration) -> Held {
+fn held(report: &RunReport, unit: Duration) -> ExternalResult {
     let told = |key: &str| report.problem.get("election").and_then(|told| told.get(key)?.as_f64());
-    Held {
+    ExternalResult {
         leader: told("leader").map(|id| id as u32),
         messages: report.messages.sent,
         duration: unit.mul_f64(told("time_to_all").unwrap_or(report.time)),

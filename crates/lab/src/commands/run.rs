@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use konklave_algorithms::Assumption;
 use konklave_catalog::{
     Catalog, Error, Outcome, Plan, RealWorld, RunReport, Scenario, Transport, Verdict, did_you_mean,
 };
@@ -17,9 +18,9 @@ use crate::output::{
     Colour, Format, Picture, Target, paint, print_csv, print_json, read_text, stdout,
 };
 
-/// Runs of up to this many entries are told without being asked for.
+/// Runs of up to this many entries are printed step by step without `--story`.
 const SHORT: usize = 60;
-/// A told run is cut off after this many lines, unless it was asked for.
+/// Runs of up to this many requests are recorded without `--story`.
 const RECORD_UP_TO: u64 = 400;
 
 /// How long T is in the real worlds, in ms.
@@ -29,18 +30,18 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
     let (entry, plan) = plan(catalog, &args)?;
     let mut record_to = Target::open_if(args.record.as_ref())?;
     let draw_to = Picture::open_if(args.svg.as_ref())?;
-    warn(&plan);
+    warn(&entry.name(), &plan);
     let requests: u64 = plan.workload.requests.iter().map(|k| u64::from(*k)).sum();
     let small = requests.saturating_mul(plan.setup.group.len() as u64) <= RECORD_UP_TO;
     let told = args.format == Format::Text && (args.story || args.states || small);
     let record = told || record_to.is_some() || draw_to.is_some();
-    // Only to be recorded: it needs no memory, and no more time than the disk takes.
+    // A run that is only recorded is written while it goes on, so that it needs no memory.
     if let Some(target) = record_to.take_if(|_| {
         args.world == World::Sim && !told && draw_to.is_none() && is_compact(args.record.as_deref())
     }) {
         let report = target.stream(|out| entry.record(&plan, out))?;
         let outcome = Outcome { report, run: None };
-        warn_of_unmet(&plan, &outcome.report);
+        warn_of_unmatched(&plan, &outcome.report);
         print(&args, &outcome)?;
         return Ok(outcome.report.verdict.exit_code());
     }
@@ -56,20 +57,20 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
     if let (Some(target), Some(run)) = (record_to, &outcome.run) {
         target.finish(&recording(run, args.record.as_deref())?)?;
     }
-    // Whether it can be drawn is known only now: what was found out is told all the same.
+    // Only now is it known whether the run can be drawn; the report is printed in either case.
     let drawn = match (draw_to, &outcome.run) {
         (Some(target), Some(run)) => drawable(run)
             .and_then(|run| target.finish(&svg::draw(run, &diagram::Options::default()))),
         _ => Ok(()),
     };
-    warn_of_unmet(&plan, &outcome.report);
+    warn_of_unmatched(&plan, &outcome.report);
     print(&args, &outcome)?;
     drawn?;
     Ok(outcome.report.verdict.exit_code())
 }
 
-/// Says which faults were for messages of a kind that was never sent: a slip, more often than not.
-fn warn_of_unmet(plan: &Plan, report: &RunReport) {
+/// Warns of faults on messages of a kind that was never sent, which is most often a typing error.
+fn warn_of_unmatched(plan: &Plan, report: &RunReport) {
     for fault in &plan.config.faults {
         let What::Message(Selector { kind: Some(kind), .. }, _) = &fault.what else { continue };
         let kinds = &report.messages.by_kind;
@@ -77,14 +78,14 @@ fn warn_of_unmet(plan: &Plan, report: &RunReport) {
             let near = did_you_mean(kind, kinds.keys().map(|k| &**k));
             let sent: Vec<&str> = kinds.keys().map(|k| &**k).collect();
             tell!(
-                "konklave: --fault {fault} met nothing: no {kind} was sent{near}; the kinds were {}",
+                "konklave: `--fault {fault}` had no effect: no {kind} was sent{near}; kinds sent: {}",
                 if sent.is_empty() { "none".into() } else { sent.join(", ") }
             );
         }
     }
 }
 
-/// More steps than these make a picture that nothing can show.
+/// The most steps that a picture can show.
 const DRAWABLE: usize = 100_000;
 
 /// The run, if it can be drawn whole.
@@ -92,7 +93,7 @@ fn drawable(run: &Run) -> Result<&Run, Error> {
     match run.entries.len() {
         steps if steps <= DRAWABLE => Ok(run),
         steps => Err(Error::Usage(format!(
-            "{steps} steps are too many for one picture ({DRAWABLE} at most): record the run, and `konklave draw FILE --only …` draws some nodes, kinds or a window of it"
+            "{steps} steps are too many for one picture (at most {DRAWABLE}); record the run and draw a part of it with `konklave draw FILE --only …`"
         ))),
     }
 }
@@ -111,7 +112,7 @@ pub(crate) fn recording(run: &Run, path: Option<&Path>) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What the command line says, and after it the scenario file.
+/// The options of the command line; the scenario file fills in missing ones.
 pub(crate) fn scenario_of(line: &Scenario, file: Option<&PathBuf>) -> Result<Scenario, Error> {
     let Some(path) = file else { return Ok(line.clone().or(Scenario::default())) };
     let file = path.display().to_string();
@@ -125,7 +126,7 @@ fn plan<'a>(
     let scenario = scenario_of(&args.scenario, args.file.as_ref())?;
     let Some(name) = args.algorithm.as_deref().or(scenario.algorithm.as_deref()) else {
         return Err(Error::Usage(
-            "which algorithm? Name one, or give a scenario file with `algorithm = …`".into(),
+            "no algorithm given: name one, or give a scenario file with `algorithm = …`".into(),
         ));
     };
     let entry = catalog.find(name).map_err(|error| match (&args.file, &args.algorithm) {
@@ -134,10 +135,12 @@ fn plan<'a>(
     })?;
     match args.unit {
         Some(unit) if unit.is_nan() || unit <= 0.0 || unit > 60_000.0 => {
-            return Err(Error::Usage(format!("--unit {unit}: T is a positive number of ms")));
+            return Err(Error::Usage(format!(
+                "--unit {unit}: T must be a positive number of ms, at most 60000"
+            )));
         }
         Some(_) if args.world == World::Sim => tell!(
-            "konklave: --unit says nothing here: simulated time is counted in T (--world threads, …)"
+            "konklave: `--unit` has no effect with `--world sim`: simulated time is counted in T"
         ),
         Some(_) | None => {}
     }
@@ -149,7 +152,7 @@ fn plan<'a>(
     Ok((entry, plan))
 }
 
-/// What is wrong with a value that came from a scenario file, with the line it stands on.
+/// Adds file and line to an error about a value from a scenario file.
 fn in_file(error: Error, given: &Scenario, path: &Path) -> Error {
     let Error::Usage(message) = &error else { return error };
     let Some(rest) = message.strip_prefix("--") else { return error };
@@ -162,13 +165,13 @@ fn in_file(error: Error, given: &Scenario, path: &Path) -> Error {
     at_key(rest.to_owned(), key, path)
 }
 
-/// What is wrong with a key of a scenario file.
+/// An error about a key of a scenario file.
 fn at_key(message: String, key: &str, path: &Path) -> Error {
     let line = line_of(key, path).map_or(String::new(), |line| format!("{line}:"));
     Error::Data(format!("{}:{line} {message}", path.display()))
 }
 
-/// On which line of a file a key is given a value.
+/// The line of a file that gives `key` a value.
 pub(super) fn line_of(key: &str, path: &Path) -> Option<usize> {
     let text = std::fs::read_to_string(path).ok()?;
     let names = |line: &str| {
@@ -177,19 +180,29 @@ pub(super) fn line_of(key: &str, path: &Path) -> Option<usize> {
     text.lines().position(names).map(|line| line + 1)
 }
 
-/// Says once which assumptions do not hold, and what may follow.
-pub(crate) fn warn(plan: &Plan) {
-    warn_of("it", plan);
-}
-
-/// The same of one algorithm among several.
-pub(crate) fn warn_of(who: &str, plan: &Plan) {
+/// Warns of options without effect, and of assumptions of `algorithm` that the run breaks.
+pub(crate) fn warn(algorithm: &str, plan: &Plan) {
     for (option, why) in &plan.idle {
-        tell!("konklave: --{option} says nothing here: {why}");
+        warn_without_effect(option, why);
     }
     for (assumption, by) in &plan.broken {
-        tell!("konklave: {who} assumes {assumption}, but {by}: {}", assumption.consequence());
+        warn_of_broken(algorithm, *assumption, by);
     }
+}
+
+/// Warns of an option without effect.
+pub(crate) fn warn_without_effect(option: &str, why: &str) {
+    tell!("konklave: `--{option}` has no effect: {why}");
+}
+
+/// Warns of an assumption that `by`, a clause or a fault, breaks.
+pub(crate) fn warn_of_broken(algorithm: &str, assumption: Assumption, by: &str) {
+    let by = if by.contains(' ') { by.to_owned() } else { format!("`--fault {by}` is given") };
+    tell!(
+        "konklave: {algorithm} assumes that {}; here {by}, so {}",
+        assumption.clause(),
+        assumption.consequence()
+    );
 }
 
 fn print(args: &RunArgs, outcome: &Outcome) -> io::Result<()> {
@@ -235,7 +248,7 @@ pub(crate) fn summarise(report: &RunReport, out: &mut impl Write) -> io::Result<
         [] => String::new(),
         broken => {
             let what = broken.iter().map(|b| b.split(':').next().unwrap_or_default());
-            format!(", though it assumes {}", what.collect::<Vec<_>>().join(", "))
+            format!(", although it assumes {}", what.collect::<Vec<_>>().join(", "))
         }
     };
     writeln!(out, "verdict     {verdict}{}{despite}", waiting(report))?;
@@ -254,7 +267,7 @@ pub(crate) fn summarise(report: &RunReport, out: &mut impl Write) -> io::Result<
     let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
     let mishaps = match (messages.lost, messages.duplicated) {
         (0, 0) => String::new(),
-        (lost, doubled) => format!(", {lost} lost, {doubled} doubled"),
+        (lost, doubled) => format!(", {lost} lost, {doubled} duplicated"),
     };
     writeln!(out, "messages    {}{kinds}{mishaps}", messages.sent)?;
     writeln!(out, "time        {} T", number(report.time))?;
@@ -269,13 +282,18 @@ fn waiting(report: &RunReport) -> String {
     if report.waiting.is_empty() {
         return String::new();
     }
-    let who: Vec<String> = report.waiting.iter().take(10).map(|p| format!("p{p}")).collect();
+    let waiting: Vec<String> = report.waiting.iter().take(10).map(|p| format!("p{p}")).collect();
     let more = if report.waiting.len() > 10 { ", …" } else { "" };
-    let verb = if report.verdict == Verdict::Unfinished { "still wait" } else { "wait for ever" };
-    format!(": {}{more} {verb}", who.join(", "))
+    let verb = match (report.verdict, report.waiting.len()) {
+        (Verdict::Unfinished, 1) => "still waits",
+        (Verdict::Unfinished, _) => "still wait",
+        (_, 1) => "waits for ever",
+        (_, _) => "wait for ever",
+    };
+    format!(": {}{more} {verb}", waiting.join(", "))
 }
 
-/// The measures of the problem, one line each; lists are for machines.
+/// Prints the measures of the problem, one line each, without lists.
 fn measured(_problem: &str, measures: &Value, out: &mut impl Write) -> io::Result<()> {
     for (name, value) in measures.as_object().into_iter().flatten() {
         let value = match value {
@@ -297,7 +315,7 @@ fn measured(_problem: &str, measures: &Value, out: &mut impl Write) -> io::Resul
     Ok(())
 }
 
-/// The bound meter.
+/// Prints the measured costs beside their formulas.
 fn meter(report: &RunReport, out: &mut impl Write) -> io::Result<()> {
     for bound in &report.bounds {
         let metric = bound.name();
@@ -319,7 +337,7 @@ fn meter(report: &RunReport, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A number with as many digits as are of use.
+/// A number with at most three decimals.
 pub(crate) fn number(x: f64) -> String {
     let text = format!("{:.3}", x + 0.0);
     if text.contains('.') {

@@ -1,4 +1,4 @@
-//! `shrink`: the fewest steps that still break what a recorded run breaks.
+//! `shrink`: reduces a recorded violation to its necessary steps.
 
 use konklave_catalog::Catalog;
 use std::io::Write;

@@ -16,7 +16,7 @@ use konklave_sweep::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::run::{line_of, number};
+use super::run::{line_of, number, warn_of_broken};
 use crate::Done;
 use crate::args::{MergeArgs, SweepArgs, SweepCommand};
 use crate::failure::Failure;
@@ -36,10 +36,10 @@ pub(crate) fn sweep(catalog: &'static Catalog, args: SweepArgs) -> Done {
         None => StudyError::Usage(error.to_string()),
     })?;
     for why in &left_out {
-        tell!("konklave: left out: {why}");
+        tell!("konklave: combination left out: {why}");
     }
     if cases.is_empty() {
-        return Err(Error::Usage("of this study nothing can be run".into()).into());
+        return Err(Error::Usage("no combination of this study can run".into()).into());
     }
     warn(&cases);
     let shard = shard(&args)?;
@@ -76,8 +76,8 @@ pub(crate) fn sweep(catalog: &'static Catalog, args: SweepArgs) -> Done {
     report(&args, &rows)?;
     if interrupted {
         let fate = match &args.output {
-            Some(_) => "are kept; `--resume` goes on",
-            None => "were made; with --output they would be kept",
+            Some(_) => "are kept; continue with `--resume`",
+            None => "were made and are lost; `--output FILE` keeps them",
         };
         tell!("konklave: interrupted, {} runs {fate}", rows.len());
         return Ok(130);
@@ -85,29 +85,24 @@ pub(crate) fn sweep(catalog: &'static Catalog, args: SweepArgs) -> Done {
     Ok(if rows.iter().all(|row| row.verdict == "ok") { 0 } else { 1 })
 }
 
-/// Says once of each algorithm which assumptions do not hold in some runs, and what may follow.
+/// Warns once for each algorithm of assumptions that some runs break.
 fn warn(cases: &[Case]) {
-    let mut told = BTreeSet::new();
+    let (mut seen, mut warned) = (BTreeSet::new(), BTreeSet::new());
     for case in cases {
-        let key = (case.entry.name(), format!("{:?}", case.parameters));
-        if !told.insert(key) {
+        let name = case.entry.name();
+        if !seen.insert((name.clone(), format!("{:?}", case.parameters))) {
             continue;
         }
         let Ok(plan) = case.entry.plan(case.scenario.clone()) else { continue };
         for (assumption, by) in &plan.broken {
-            let line = format!(
-                "{} assumes {assumption}, but {by}: {}",
-                case.entry.name(),
-                assumption.consequence()
-            );
-            if told.insert((line.clone(), String::new())) {
-                tell!("konklave: {line}");
+            if warned.insert((name.clone(), assumption.clause(), by.clone())) {
+                warn_of_broken(&name, *assumption, by);
             }
         }
     }
 }
 
-/// That there is such a measure is seen before the work, by one run.
+/// Refuses an unknown measure before the work starts, by means of one run.
 fn known_measure(args: &SweepArgs, cases: &[Case]) -> Result<(), Failure> {
     let Some(first) = cases.first() else { return Ok(()) };
     let row = work(&cases[..1], "", 1, &AtomicBool::new(false), &mut io::sink(), |_| {});
@@ -116,14 +111,14 @@ fn known_measure(args: &SweepArgs, cases: &[Case]) -> Result<(), Failure> {
     if known.contains(&args.measure.as_str()) || known.is_empty() {
         return Ok(());
     }
-    // Some measures are there only if something happened: one name of the problem will do.
+    // Some measures exist only if an event occurred; then the name of the measure must be one of the problem.
     let measure = args.measure.split('.').next().unwrap_or_default();
     let report = first.entry.simulate(&first.entry.plan(first.scenario.clone())?, false)?.report;
     let problem = report.problem.get(first.entry.problem.name);
     if problem.is_some_and(|p| p.get(measure).is_some()) {
         return Ok(());
     }
-    let why = format!("--measure {}: there are {}", args.measure, known.join(", "));
+    let why = format!("--measure {}: known measures are {}", args.measure, known.join(", "));
     Err(Error::Usage(why).into())
 }
 
@@ -135,18 +130,18 @@ fn table_target(args: &SweepArgs) -> Result<Option<(Target, bool)>, Error> {
         Some("csv") => false,
         _ => {
             let file = path.display();
-            let why = format!("--table {file}: its name ends in .csv or .parquet");
+            let why = format!("--table {file}: the name must end in .csv or .parquet");
             return Err(Error::Usage(why));
         }
     };
     Ok(Some((Target::open(path)?, parquet)))
 }
 
-/// What is wrong with a study that came from a file, with the line it stands on.
+/// Adds file and line to an error about a study from a file.
 fn in_file(error: StudyError, path: &Path) -> StudyError {
     let message = error.to_string();
     let quoted = || message.split('`').nth(1);
-    let key = if message.starts_with("no algorithm is called") {
+    let key = if message.starts_with("there is no algorithm") {
         Some("algorithms")
     } else if message.contains("unknown field") {
         quoted()
@@ -161,7 +156,7 @@ fn in_file(error: StudyError, path: &Path) -> StudyError {
     }
 }
 
-/// The study of the file, with what the command line says put over it.
+/// The study of the file; options of the command line take precedence.
 fn study(args: &SweepArgs) -> Result<Study, Failure> {
     let mut study = match &args.file {
         Some(path) => {
@@ -183,24 +178,23 @@ fn study(args: &SweepArgs) -> Result<Study, Failure> {
         study.seeds = seeds;
     }
     for word in &args.vary {
-        let wrong = || Error::Usage(format!("--vary {word}: it is KEY=VALUE,VALUE,…"));
+        let wrong = || Error::Usage(format!("--vary {word}: expected KEY=VALUE,VALUE,…"));
         let (key, values) = word.split_once('=').ok_or_else(wrong)?;
         let value = |v: &str| serde_json::from_str(v).unwrap_or_else(|_| Value::from(v));
         if matches!(key, "nodes" | "seed" | "algorithm") {
             let instead = if key == "algorithm" { "algorithms" } else { key };
             let instead = if key == "seed" { "seeds" } else { instead };
-            let why = format!("--vary {word}: every study varies that; say --{instead}");
+            let why = format!("--vary {word}: use --{instead} instead");
             return Err(Error::Usage(why).into());
         }
         study.vary.insert(key.to_owned(), values.split(',').map(value).collect());
     }
     let mut base = serde_json::to_value(&study.base).unwrap_or_default();
     for word in &args.set {
-        let wrong = || Error::Usage(format!("--with {word}: it is KEY=VALUE"));
+        let wrong = || Error::Usage(format!("--with {word}: expected KEY=VALUE"));
         let (key, value) = word.split_once('=').ok_or_else(wrong)?;
         if matches!(key, "nodes" | "seed" | "algorithm") {
-            let why =
-                format!("--with {word}: every study varies that (--nodes, --seeds, --algorithms)");
+            let why = format!("--with {word}: use --nodes, --seeds or --algorithms instead");
             return Err(Error::Usage(why).into());
         }
         let words = [
@@ -220,7 +214,7 @@ fn study(args: &SweepArgs) -> Result<Study, Failure> {
         };
         let Value::Object(fields) = &mut base else { continue };
         if matches!(key, "set" | "faults") {
-            // These may be said several times.
+            // These options are repeatable.
             let said = fields.entry(key).or_insert_with(|| Value::from(Vec::<Value>::new()));
             said.as_array_mut().into_iter().for_each(|list| list.push(value.clone()));
         } else {
@@ -263,14 +257,18 @@ fn shard(args: &SweepArgs) -> Result<Shard, Failure> {
     }
     let given = Shard::from_environment(|name| std::env::var(name).ok());
     if let Some(shard) = given {
-        tell!("konklave: shard {}/{}, as the batch system says", shard.index + 1, shard.of);
+        tell!(
+            "konklave: shard {}/{}, from the variables of the batch system",
+            shard.index + 1,
+            shard.of
+        );
     }
     Ok(given.unwrap_or(Shard::ALL))
 }
 
 type Begun = (Vec<Row>, Vec<Case>, Box<dyn Write>);
 
-/// Opens the results file. With `--resume`, what is there stays and is not run again.
+/// Opens the results file. With `--resume`, existing results stay and their runs are not repeated.
 fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, Failure> {
     let Some(path) = &args.output else {
         return Ok((Vec::new(), ours, Box::new(io::sink())));
@@ -279,7 +277,7 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
     let unwritable = |why| Error::Unwritable { file: file.clone(), why };
     let is_new = !path.exists();
     if !is_new && !path.is_file() {
-        let why = "results go to a file, and can be resumed there; it is none";
+        let why = "results need a regular file, so that they can be resumed";
         return Err(unwritable(io::Error::new(io::ErrorKind::InvalidInput, why)).into());
     }
     let mut line = Vec::new();
@@ -292,16 +290,16 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
         let there = Results::read(BufReader::new(source), &file)?;
         if there.heading != *heading {
             return Err(Error::Data(format!(
-                "{file}:1: these are results of another study or shard; use another --output"
+                "{file}:1: holds results of another study or shard; name another --output"
             ))
             .into());
         }
         if there.cut {
-            tell!("konklave: {file}: the last line was cut off; that run is done again");
+            tell!("konklave: {file}: the last line is cut off; its run is repeated");
         }
         let mut seen = BTreeSet::new();
         if let Some(row) = there.rows.iter().find(|row| !seen.insert(row.case)) {
-            return Err(Error::Data(format!("{file}: case {} is there twice", row.case)).into());
+            return Err(Error::Data(format!("{file}: case {} occurs twice", row.case)).into());
         }
         // Written anew without the cut line, then appended to.
         let mut whole = Vec::new();
@@ -315,7 +313,7 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
     }
     if path.exists() && !args.overwrite && !args.resume {
         return Err(Error::Usage(format!(
-            "{file} is there already: --resume goes on with it, --overwrite begins anew"
+            "{file} exists already; --resume adds missing runs, --overwrite replaces it"
         ))
         .into());
     }
@@ -360,7 +358,7 @@ fn run(
     })?)
 }
 
-/// What is told of one measure of one algorithm over n.
+/// The growth of one measure of one algorithm over n.
 #[derive(Serialize)]
 struct Growth {
     algorithm: String,
@@ -440,7 +438,7 @@ fn none_fits(nearest: &Fit) -> String {
 }
 
 fn too_few(sizes: usize) -> String {
-    format!("that takes {SIZES} different n, and it was measured at {sizes}")
+    format!("a law needs {SIZES} different n, but only {sizes} were measured")
 }
 
 /// The formula that bounds a measure; that for the longest time bounds every time of the kind, and that
@@ -508,8 +506,8 @@ fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()
                 number(fit.b.abs()),
                 fit.r2
             )?,
-            (None, Some(why)) => write!(out, "grows like no law that fits: {why}")?,
-            (None, None) => write!(out, "grows like no law that fits")?,
+            (None, Some(why)) => write!(out, "fits no law: {why}")?,
+            (None, None) => write!(out, "fits no law")?,
         }
         let formula = g.formula.as_ref().map_or(String::new(), |f| format!("; the formula: {f}"));
         writeln!(out, "{formula}")?;
@@ -534,7 +532,7 @@ fn rests_on(group: &Group, measure: &str) -> String {
     }
 }
 
-/// What is shown where no run has the measure.
+/// The text where no run has the measure.
 fn nothing(measure: &str) -> &'static str {
     match measure.split('.').next() {
         Some("sync_delay" | "hand_over_max" | "hand_over_mean") => "—(no hand-over)",
@@ -578,7 +576,7 @@ fn put_together(args: &MergeArgs) -> Done {
         let source = open_input(path)?;
         let results = Results::read(BufReader::new(source), &file)?;
         if results.cut {
-            let why = "the last line is cut off: resume that shard first";
+            let why = "the last line is cut off; resume that shard first";
             return Err(Error::Data(format!("{file}: {why}")).into());
         }
         parts.push((file, results));
@@ -588,12 +586,13 @@ fn put_together(args: &MergeArgs) -> Done {
             || path.canonicalize().is_ok_and(|p| args.output.canonicalize().is_ok_and(|o| o == p))
     };
     if let Some(path) = args.files.iter().find(|path| same(path)) {
-        let why = format!("--output {} is one of the shards: it would be gone", path.display());
+        let why =
+            format!("--output {} is one of the shards and would be overwritten", path.display());
         return Err(Error::Usage(why).into());
     }
     if args.output.is_file() && !args.overwrite {
         let file = args.output.display();
-        let why = format!("{file} is there already: --overwrite puts the results in its place");
+        let why = format!("{file} exists already; --overwrite replaces it");
         return Err(Error::Usage(why).into());
     }
     let target = Target::open(&args.output)?;
@@ -601,7 +600,7 @@ fn put_together(args: &MergeArgs) -> Done {
     merge(parts)?.write(&mut whole)?;
     target.finish(&whole)?;
     if args.output != Path::new("-") {
-        tell!("konklave: {} files put together in {}", args.files.len(), args.output.display());
+        tell!("konklave: merged {} files into {}", args.files.len(), args.output.display());
     }
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! `tolerance`: what a crash or a lost message does to a lock.
+//! `tolerance`: the effect of a crash or a lost message on a lock.
 
 use std::io::{self, Write};
 
@@ -11,12 +11,12 @@ use crate::output::{TableFormat, print_csv, print_jsonl, print_pretty_json, stdo
 
 pub(crate) fn tolerate(catalog: &'static Catalog, args: &ToleranceArgs) -> Done {
     if !(1..=64).contains(&args.nodes) {
-        let message = format!("--nodes {}: faults are tried in groups of 1 to 64", args.nodes);
+        let message = format!("--nodes {}: must be between 1 and 64", args.nodes);
         return Err(Error::Usage(message).into());
     }
     let locks = chosen(catalog, args.what.as_deref())?;
     if !args.set.is_empty() && locks.len() > 1 {
-        return Err(Error::Usage("--set: variants are of one lock; name it".into()).into());
+        return Err(Error::Usage("--set: name the lock whose variant is meant".into()).into());
     }
     let mut rows = Vec::new();
     for entry in locks {
@@ -38,7 +38,7 @@ fn say(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// The locks that are meant: all, or one.
+/// The chosen locks: all, or one.
 fn chosen<'a>(catalog: &'a Catalog, what: Option<&str>) -> Result<Vec<&'a Entry>, Error> {
     match what {
         None => Ok(catalog.entries().iter().filter(|entry| entry.problem.takes_turns).collect()),
@@ -48,14 +48,14 @@ fn chosen<'a>(catalog: &'a Catalog, what: Option<&str>) -> Result<Vec<&'a Entry>
         Some(name) => match catalog.find(name)? {
             lock if lock.problem.takes_turns => Ok(vec![lock]),
             other => Err(Error::Usage(format!(
-                "{} is no lock: `konklave list mutex` names those whose tolerance is measured",
+                "{} is not a lock; `konklave list mutex` shows the locks",
                 other.name()
             ))),
         },
     }
 }
 
-/// The table, and what repeats the worst run of each fault.
+/// The table, and the command that repeats the worst run of each fault.
 fn text(rows: &[Row]) -> String {
     let mut text = table(rows);
     let examples = rows.iter().filter_map(|row| {

@@ -24,8 +24,8 @@ pub(crate) fn ui(catalog: &'static Catalog, args: &UiArgs) -> Done {
         runtime.block_on(Workbench::open(options)).map_err(|e| unavailable(&place, e))?;
     if !args.listen.is_loopback() {
         tell!(
-            "konklave: {} can be reached by others, and what they send can be read on the way: \
-             only where you trust the network",
+            "konklave: other machines can reach {}, and the connection is not encrypted; \
+             use it only in a network that you trust",
             args.listen
         );
     }
@@ -33,15 +33,15 @@ pub(crate) fn ui(catalog: &'static Catalog, args: &UiArgs) -> Done {
     let mut out = stdout();
     writeln!(out, "{link}")?;
     out.flush()?;
-    tell!("konklave: the workbench is at the address above; Ctrl-C closes it");
+    tell!("konklave: the workbench runs at the address above; Ctrl-C stops it");
     if !args.no_open && !open(&link) {
-        tell!("konklave: no browser could be started; open the address yourself");
+        tell!("konklave: cannot start a browser; open the address yourself");
     }
-    runtime.block_on(workbench.serve()).map_err(|e| unavailable("the workbench broke off", e))?;
+    runtime.block_on(workbench.serve()).map_err(|e| unavailable("the workbench stopped", e))?;
     Ok(0)
 }
 
-/// The agents that were named, or the one whose socket is where agents have it.
+/// The named agents, or the agent at the default socket.
 fn agents(args: &UiArgs) -> Vec<PathBuf> {
     if !args.agent.is_empty() {
         return args.agent.clone();
@@ -53,7 +53,7 @@ fn agents(args: &UiArgs) -> Vec<PathBuf> {
     socket.filter(|socket| socket.exists()).into_iter().collect()
 }
 
-/// Asks the desktop to open `link`: whether someone was there to ask.
+/// Asks the desktop to open `link`; returns whether its program could be started.
 fn open(link: &str) -> bool {
     let (program, first): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])

@@ -15,7 +15,7 @@ pub struct Endurance {
     pub losses: usize,
     /// Lost messages tried.
     pub losses_tried: usize,
-    /// What it outlives wherever it happens, in words.
+    /// The faults that it tolerates at whatever moment they occur, in words.
     pub survives: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl Endurance {
         Ok(all)
     }
 
-    /// Harmless is a fault after which the run ends well, and everyone has what it should have.
+    /// A fault is harmless if the run ends without violation and every live client is served.
     fn of_run(entry: &'static Entry, base: &Scenario, n: usize) -> Result<Self, Error> {
         let mut all = Self::default();
         for seed in 1..=SEEDS {

@@ -1,4 +1,4 @@
-//! What the formulas of a data sheet say of the columns of a comparison.
+//! The formulas of data sheets for the columns of a comparison.
 
 use konklave_catalog::{BoundReport, Plan, RunReport};
 
@@ -9,9 +9,9 @@ use konklave_algorithms::problem::{Bounded, Column};
 pub(super) type Formula = Result<(String, f64), String>;
 
 /// Why there is no formula where nothing was measured: that run takes no part in the mean, either.
-pub(super) const NOTHING: &str = "there was nothing to measure";
+pub(super) const NOTHING: &str = "no figure was measured";
 
-const NONE: &str = "its data sheet has none";
+const NONE: &str = "the data sheet has no formula";
 
 /// One run, as far as formulas speak of it.
 pub(super) struct Told<'a> {
@@ -67,12 +67,12 @@ impl Told<'_> {
 
     fn served(&self, measure: &str) -> Result<f64, String> {
         let served = self.row.measures.get(measure).copied().filter(|served| *served > 0.0);
-        served.ok_or_else(|| "nobody was served".into())
+        served.ok_or_else(|| "no request was granted".into())
     }
 
     /// E, if all stay as long.
     fn stay(&self) -> Result<f64, String> {
-        self.plan.config.hold.constant().ok_or_else(|| "only if all stay inside as long".into())
+        self.plan.config.hold.constant().ok_or_else(|| "only if all hold times are equal".into())
     }
 
     /// The formula for S, and what one entry takes when someone is waiting at every exit.
@@ -80,7 +80,7 @@ impl Told<'_> {
         let count = |name: &str| self.row.measures.get(name).copied().unwrap_or(0.0);
         let (entries, handed_over) = (count("entries"), count("sync_delay.count"));
         if entries < 2.0 || handed_over + 1.0 < entries {
-            return Err("only if someone waits at every exit".into());
+            return Err("only if a node waits at every exit".into());
         }
         let (text, delay) = self.said("sync_delay")?;
         Ok((text, self.stay()? + delay))

@@ -9,7 +9,7 @@ const NAME: f64 = 190.0;
 const BAR: f64 = 150.0;
 const GAP: f64 = 70.0;
 const SIDE: f64 = 150.0;
-/// Blue and orange of Okabe and Ito: told apart by everyone, also in grey.
+/// Blue and orange of Okabe and Ito, distinguishable by colour-blind readers and in grey.
 const COLOURS: [&str; 2] = ["#0072b2", "#e69f00"];
 
 /// The picture as SVG.
@@ -115,7 +115,7 @@ fn bar(
     text(out, (x + width + 4.0, y + 9.0), &value, &format!("font-size=\"10\" {weight}"));
 }
 
-/// What stands for a measure that nothing was measured of.
+/// The text for a measure without values.
 fn nothing(all: &Comparison, column: usize) -> String {
     all.columns[column].without_any()
 }

@@ -63,13 +63,13 @@ const journeys = {
   async 'first run'(page) {
     const begin = Date.now();
     await page.goto(link);
-    await page.waitForSelector('#wishes select');
+    await page.waitForSelector('#settings select');
     const painted = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null);
     await ready(page);
     console.log('  first paint after', painted === null ? '?' : Math.round(painted), 'ms, first run shown after', Date.now() - begin, 'ms');
-    assert.match(await text(page, '#verdict'), /all is well/);
-    assert.match(await where(page), /^begin · \d+ events$/);
-    assert.equal(await page.inputValue('#wish-algorithm'), 'mutex/ricart-agrawala');
+    assert.match(await text(page, '#verdict'), /no violation/);
+    assert.match(await where(page), /^start · \d+ events$/);
+    assert.equal(await page.inputValue('#setting-algorithm'), 'mutex/ricart-agrawala');
     await page.click('[data-tab=sheet]');
     assert.match(await text(page, '#page'), /Ricart.*Agrawala/s);
     await page.click('[data-tab=story]');
@@ -77,9 +77,9 @@ const journeys = {
     await page.waitForFunction(() => document.querySelector('#where').textContent.startsWith('step'));
     await page.waitForFunction(() => /✓/.test(document.querySelector('[data-metric=messages_per_entry]')?.textContent));
     assert.match(await text(page, '[data-metric=messages_per_entry]'), /4\s*[=≤]\s*4/, '2(n-1) messages an entry');
-    await page.selectOption('#wish-problem', 'election');
+    await page.selectOption('#setting-problem', 'election');
     await page.waitForFunction(() => window.konklave.shown.tracks[0].name.startsWith('election/'));
-    assert.match(await text(page, '#verdict'), /all is well/);
+    assert.match(await text(page, '#verdict'), /no violation/);
     await shot(page, '01-first-run');
   },
 
@@ -119,7 +119,7 @@ const journeys = {
     await click(page, { node: 0 });
     await page.click('[data-state="0"] [data-break=crash]');
     await another(page, id);
-    assert.deepEqual(await page.evaluate(() => window.konklave.wish.scenario.faults), ['crash:0@' + time]);
+    assert.deepEqual(await page.evaluate(() => window.konklave.settings.scenario.faults), ['crash:0@' + time]);
     assert.equal(await page.inputValue('[data-fault="0"]'), 'crash:0@' + time, 'the click is in the schedule');
     assert.match(await text(page, '#command'), new RegExp('--fault crash:0@' + time.replace('.', '\\.')));
     assert.match(await text(page, '#toml'), /faults = \["crash:0@/);
@@ -136,7 +136,7 @@ const journeys = {
     await page.fill('[data-fault="0"]', '');
     await page.press('[data-fault="0"]', 'Enter');
     await another(page, second);
-    assert.match(await text(page, '#verdict'), /all is well/, 'without the crash it is as before');
+    assert.match(await text(page, '#verdict'), /no violation/, 'without the crash it is as before');
   },
 
   async 'a lost token'(page) {
@@ -150,12 +150,12 @@ const journeys = {
     await shot(page, '04a-message');
     await page.click('[data-break=lose]');
     await another(page, id);
-    assert.match((await page.evaluate(() => window.konklave.wish.scenario.faults))[0], /^lose:\d>\d\/Token#1$/);
+    assert.match((await page.evaluate(() => window.konklave.settings.scenario.faults))[0], /^lose:\d>\d\/Token#1$/);
     assert.equal(await page.evaluate((was) => { const [track] = window.konklave.shown.tracks; return track.messages.find((m) => m.id === was).lost >= 0; }, token), true, 'that very message is lost');
     await page.keyboard.press('End');
-    assert.match(await text(page, '#verdict'), /stuck.*wait for ever/);
+    assert.match(await text(page, '#verdict'), /stuck.*waits? for ever/);
     await page.waitForSelector('#lamps .broken');
-    assert.match(await text(page, '#lamps'), /wait for ever/);
+    assert.match(await text(page, '#lamps'), /waits? for ever/);
     await shot(page, '04-lost-token');
   },
 
@@ -168,13 +168,13 @@ const journeys = {
     await page.click('[data-exercise=request-clock]');
     await another(page, id);
     await page.waitForFunction(() => /violated/.test(document.querySelector('#verdict').textContent));
-    assert.match(await text(page, '#verdict'), /order violated · A shortest run that breaks it: \d+/);
+    assert.match(await text(page, '#verdict'), /order violated · steps of a shortest witness: \d+/);
     assert.equal(await page.evaluate(() => window.konklave.shown.tracks[0].world), 'check');
     await page.waitForSelector('#lamps .broken');
     assert.match(await where(page), /steps$/);
     await shot(page, '05-counterexample');
     // The right algorithm passes the same check.
-    await page.selectOption('#wish-mistake', '');
+    await page.selectOption('#setting-mistake', '');
     await page.click('#go');
     await page.waitForFunction(() => /every run was seen/.test(document.querySelector('#verdict').textContent));
   },
@@ -188,7 +188,7 @@ const journeys = {
     await page.click('#cancel');
     await page.waitForFunction(() => /cut off/.test(document.querySelector('#verdict').textContent));
     await page.click('[data-mode=run]');
-    await page.waitForFunction(() => /all is well/.test(document.querySelector('#verdict').textContent));
+    await page.waitForFunction(() => /no violation/.test(document.querySelector('#verdict').textContent));
   },
 
   async 'a race'(page) {
@@ -198,7 +198,7 @@ const journeys = {
     await page.click('[data-mode=race]');
     await another(page, id);
     assert.equal(await page.evaluate(() => window.konklave.shown.tracks.length), 3);
-    assert.match(await text(page, '#verdict'), /suzuki-kasami: all is well/);
+    assert.match(await text(page, '#verdict'), /suzuki-kasami: no violation/);
     await page.locator('#slider').focus();
     await page.keyboard.press('End');
     await page.waitForFunction(() => window.konklave.position === window.konklave.shown.last);
@@ -206,7 +206,7 @@ const journeys = {
     for (const name of ['ricart-agrawala', 'suzuki-kasami', 'central']) assert.ok(meter.includes(name), meter);
     await page.evaluate(() => window.konklave.go(Math.floor(window.konklave.shown.last / 2)));
     await shot(page, '06-race');
-    await page.click('#wishes input[value="mutex/central"]');
+    await page.click('#settings input[value="mutex/central"]');
     await page.waitForFunction(() => window.konklave.shown.tracks.length === 2);
   },
 
@@ -238,7 +238,7 @@ const journeys = {
     const fresh = await context.newPage();
     await fresh.goto(link + '#nonsense');
     await ready(fresh);
-    assert.match(await text(fresh, '#verdict'), /all is well/, 'nonsense in the address does no harm');
+    assert.match(await text(fresh, '#verdict'), /no violation/, 'nonsense in the address does no harm');
     await fresh.close();
   },
 
@@ -269,8 +269,8 @@ const journeys = {
     await page.click('#language');
     await page.click('#theme');
     assert.equal(await page.evaluate(() => document.documentElement.lang), 'de');
-    assert.match(await text(page, '#wishes'), /Algorithmus.*Knoten.*Topologie/s);
-    assert.match(await text(page, '#verdict'), /alles in Ordnung/);
+    assert.match(await text(page, '#settings'), /Algorithmus.*Knoten.*Topologie/s);
+    assert.match(await text(page, '#verdict'), /keine Verletzung/);
     await page.keyboard.press('End');
     await page.waitForFunction(() => /^Schritt \d+ von/.test(document.querySelector('#where').textContent));
     await page.waitForSelector('.badge.leading');
@@ -291,7 +291,7 @@ const journeys = {
     const cut = page.locator('[data-cut]').first(), which = await cut.getAttribute('data-cut');
     await cut.click();
     await another(page, id);
-    assert.match((await page.evaluate(() => window.konklave.wish.scenario.faults))[0], new RegExp('^cut:' + which + '@'));
+    assert.match((await page.evaluate(() => window.konklave.settings.scenario.faults))[0], new RegExp('^cut:' + which + '@'));
     assert.equal(await page.evaluate(() => window.konklave.shown.tracks[0].bands.length), 1, 'the cut is drawn');
     await shot(page, '10-cut');
   },
@@ -346,16 +346,16 @@ const journeys = {
   async 'too much, and nonsense'(page) {
     await page.goto(open({ algorithm: 'mutex/ricart-agrawala', nodes: 3 }));
     await ready(page);
-    await page.fill('#wish-nodes', '5000');
-    await page.press('#wish-nodes', 'Enter');
+    await page.fill('#setting-nodes', '5000');
+    await page.press('#setting-nodes', 'Enter');
     await page.waitForSelector('#trouble:not([hidden])');
     assert.match(await text(page, '#trouble'), /5000 nodes are too many for a page/);
-    await page.fill('#wish-nodes', '1');
-    await page.press('#wish-nodes', 'Enter');
+    await page.fill('#setting-nodes', '1');
+    await page.press('#setting-nodes', 'Enter');
     await page.waitForSelector('#trouble', { state: 'hidden' });
     await page.waitForFunction(() => window.konklave.shown.tracks[0].nodes.length === 1);
-    await page.fill('#wish-topology', '/etc/passwd');
-    await page.press('#wish-topology', 'Enter');
+    await page.fill('#setting-topology', '/etc/passwd');
+    await page.press('#setting-topology', 'Enter');
     await page.waitForSelector('#trouble:not([hidden])');
     assert.match(await text(page, '#trouble'), /file/);
     await page.goto(link.replace(/token=.*/, 'token=guessed'));

@@ -80,7 +80,7 @@ fn a_race_has_one_axis_of_time() {
     let none = server.run("");
     assert_eq!(none.status, 400, "{none:?}");
     let five = [r#"{"algorithm":"central"}"#; 5].join(",");
-    assert!(server.run(&five).error().contains("one to 4"));
+    assert!(server.run(&five).error().contains("1 to 4"));
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         (r#"{"scenarios":[{"algorithm":"centrall"}]}"#, 400, "did you mean `central`"),
         (r#"{"scenarios":[{"algorithm":"central","nodes":0}]}"#, 400, "at least one node"),
         (r#"{"scenarios":[{"algorithm":"central","nodes":-1}]}"#, 400, "the request"),
-        (r#"{"scenarios":[{"algorithm":"central","faults":["boil:1@2"]}]}"#, 400, "is not a fault"),
-        (r#"{"scenarios":[{"algorithm":"central","faults":["crash:9@2"]}]}"#, 400, "no member"),
+        (r#"{"scenarios":[{"algorithm":"central","faults":["boil:1@2"]}]}"#, 400, "is no fault"),
+        (r#"{"scenarios":[{"algorithm":"central","faults":["crash:9@2"]}]}"#, 400, "not a member"),
         (r#"{"scenarios":[{"algorithm":"central","loss":2}]}"#, 400, "between 0 and 1"),
         (r#"{"scenarios":[{"algorithm":"central","mistake":"x"}]}"#, 400, "mistake"),
         (r#"{"scenarios":[{"algorithm":"tree-wave","topology":"ring"}]}"#, 400, "cannot run on"),
@@ -186,16 +186,16 @@ fn pages_of_others_are_refused() {
 #[test]
 fn a_check_ends_with_its_witness() {
     let server = Server::start();
-    let wish = |mistake: &str| {
+    let request = |mistake: &str| {
         let scenario = r#""algorithm":"ricart-agrawala","nodes":3,"requests":"2,1,1""#;
         let budgets = r#"{"properties":["order"]}"#;
         format!(r#"{{"scenario":{{{scenario}{mistake}}},"budgets":{budgets}}}"#)
     };
-    let wrong = server.ask("POST", "/api/check", &wish(r#","mistake":"request-clock""#));
+    let wrong = server.ask("POST", "/api/check", &request(r#","mistake":"request-clock""#));
     assert_eq!(wrong.status, 200, "{wrong:?}");
     assert!(wrong.body.contains(r#""verdict":"violated""#), "{}", wrong.body);
     assert!(wrong.body.contains(r#""world":"check""#), "{}", wrong.body);
-    let right = server.ask("POST", "/api/check", &wish(""));
+    let right = server.ask("POST", "/api/check", &request(""));
     assert!(right.body.contains(r#""verdict":"exhausted""#), "{}", right.body);
     assert!(right.body.contains(r#""shown":null"#), "{}", right.body);
     let bad = r#"{"scenario":{"algorithm":"central"},"budgets":{"properties":["honour"]}}"#;
@@ -204,7 +204,7 @@ fn a_check_ends_with_its_witness() {
     // What is wrong is known before the work, so it is no line of news about it.
     for (bad, why) in [
         (bad, "the properties of mutex are"),
-        (many, "up to 64 can be explored"),
+        (many, "groups of at most 64"),
         (unset, "period must be at least 1"),
         (r#"{"scenario":{"algorithm":"centrall"}}"#, "did you mean `central`"),
         (r#"{"scenario":{"algorithm":"central","topology":"ring"}}"#, "cannot run on ring"),
@@ -259,8 +259,8 @@ fn runs_are_exported_in_every_form() {
         ("csv", ""),
         ("run", "{\"konklave\":1"),
     ] {
-        let wish = format!(r#"{{"id":{id},"form":"{form}","lanes":[2]}}"#);
-        let answer = server.ask("POST", "/api/export", &wish);
+        let request = format!(r#"{{"id":{id},"form":"{form}","lanes":[2]}}"#);
+        let answer = server.ask("POST", "/api/export", &request);
         assert_eq!(answer.status, 200, "{form}: {answer:?}");
         assert!(answer.body.len() > 100 && answer.body.contains(begin), "{form}");
         assert!(answer.head.contains("mutex-central."), "{}", answer.head);

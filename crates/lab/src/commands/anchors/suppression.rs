@@ -13,7 +13,7 @@ const CHAPTER: &str = "scalable reliable multicast";
 const REQUESTS: &str = "requests_per_loss";
 const REPAIRS: &str = "repairs_per_loss";
 const LAST: &str = "last_recovery_rtt.mean";
-/// What is measured of a loss, and how it is called.
+/// The measures of a loss, with their names.
 const FIGURES: [(&str, &str); 3] =
     [(REQUESTS, "requests"), (REPAIRS, "repairs"), (LAST, "last delay/RTT")];
 /// For groups in trees: the usual timers.
@@ -26,7 +26,7 @@ pub(super) fn measure(all: &mut Anchors) -> Result<(), Error> {
     for n in [10, 50, 100] {
         chain(n, all)?;
     }
-    // What an independent simulation found that was written after the same rules.
+    // Results of an independent simulation of the same rules.
     let dense = [[1.08, 1.00, 1.26], [1.19, 1.04, 0.83], [1.31, 1.03, 0.71]];
     for (g, reference) in [10, 50, 100].into_iter().zip(dense) {
         trees("random tree", "random-tree", g, reference, all)?;
@@ -161,7 +161,7 @@ fn trees(
     Ok(())
 }
 
-/// Who loses what the first member sends when a random link fails on its way to a random other one.
+/// The members that miss a message of the first member if a random link on its way to a random member fails.
 fn behind_a_link(
     catalog: &Catalog,
     g: usize,

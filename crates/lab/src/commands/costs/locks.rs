@@ -1,4 +1,4 @@
-//! The comparison of locks, and who follows whom how quickly.
+//! The comparison of locks, and time from each exit to each next entry.
 
 use std::io::{self, Write};
 
@@ -10,23 +10,26 @@ use crate::args::CostsArgs;
 use crate::commands::run::number;
 use crate::output::{TableFormat, print_csv, print_jsonl, print_pretty_json, stdout};
 
-/// The columns, and what they mean.
+/// The columns and their meanings.
 const COLUMNS: [(&str, &str); 9] = [
     ("lock", ""),
     ("n", "how many nodes"),
-    ("alone", "messages of the first entry, over all nodes that may want in alone"),
-    ("again", "messages when the same enters again"),
+    ("alone", "messages of the first entry, if only one node requests it; over all such nodes"),
+    ("again", "messages if the same node enters again"),
     (
         "contended",
-        "messages per entry when all want in, once or ten times, for a moment or for long",
+        "messages per entry if all nodes request it, once or ten times, with short or long hold times",
     ),
     ("entry", "from request to entry, alone"),
-    ("response", "from request to exit, alone and inside for T; then when all want in ten times"),
+    (
+        "response",
+        "from request to exit with hold time T: for a single node, then if all nodes request ten times",
+    ),
     (
         "sync delay",
-        "from an exit to the next entry, if all stay so long that every request has arrived",
+        "from an exit to the next entry, if hold times are so long that every request has arrived",
     ),
-    ("hasty", "the same if they leave at once"),
+    ("hasty", "the same with hold time 0"),
 ];
 
 /// From whose exit (row) to whose entry (column) it takes how long; none from one to itself.
@@ -58,7 +61,7 @@ pub(super) fn table(entries: &[&Entry], args: &CostsArgs) -> Done {
 fn locks<'a>(entries: &[&'a Entry]) -> Result<Vec<&'a Entry>, Error> {
     let locks: Vec<&Entry> = entries.iter().copied().filter(|e| e.problem.takes_turns).collect();
     if locks.is_empty() {
-        let message = "--table and --matrix are for locks: `konklave list mutex` names them";
+        let message = "--table and --matrix work only for locks; `konklave list mutex` shows them";
         return Err(Error::Usage(message.into()));
     }
     Ok(locks)
@@ -134,7 +137,10 @@ fn shown(delay: Option<f64>) -> String {
 
 fn text_matrix(name: &str, matrix: &[Vec<Option<f64>>]) -> io::Result<()> {
     let mut out = stdout();
-    writeln!(out, "{name}: from the exit of one (row) to the entry of another (column), in T")?;
+    writeln!(
+        out,
+        "{name}: time from the exit of one node (row) to the entry of another (column), in T"
+    )?;
     let head = std::iter::once(String::new()).chain((0..matrix.len()).map(|j| format!("p{j}")));
     let mut lines: Vec<Vec<String>> = vec![head.collect()];
     for (i, row) in matrix.iter().enumerate() {

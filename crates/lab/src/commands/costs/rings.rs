@@ -14,7 +14,7 @@ use crate::output::{TableFormat, print_csv, print_jsonl, print_pretty_json, stdo
 /// Of more nodes there are too many arrangements.
 const MOST: usize = 9;
 
-/// What an election costs over all arrangements of ids, if everyone starts.
+/// The costs of an election over all arrangements of ids, if all nodes start.
 #[derive(Serialize)]
 struct Row {
     algorithm: String,
@@ -34,14 +34,14 @@ pub(super) fn enumerate(chosen: &[&'static Entry], args: &CostsArgs) -> Done {
     let mut sizes: Vec<usize> = given.collect();
     if sizes.len() < args.nodes.len() {
         if args.nodes != super::DEFAULT {
-            let message = format!("--enumerate: all arrangements of up to {MOST} nodes are tried");
+            let message = format!("--enumerate: works for at most {MOST} nodes");
             return Err(Error::Usage(message).into());
         }
         sizes = (2..=7).collect();
     }
     let rings: Vec<_> = chosen.iter().filter(|entry| is_for_rings(entry)).collect();
     if rings.is_empty() {
-        let message = "--enumerate: arrangements matter to elections on rings, by their ids";
+        let message = "--enumerate: works only for elections on rings with ids";
         return Err(Error::Usage(message.into()).into());
     }
     let mut rows = Vec::new();

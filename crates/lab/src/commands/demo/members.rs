@@ -23,7 +23,7 @@ const LOCK: &str = "reports";
 
 /// Plays the act.
 pub(super) fn kill_holder(out: &mut impl Write) -> Result<(), Failure> {
-    writeln!(out, "{}", heading("5. The real thing"))?;
+    writeln!(out, "{}", heading("5. Crash the holder in a real group"))?;
     writeln!(
         out,
         "Three operating system processes, connected by TCP, share a lock (library `konklave`).\n\
@@ -73,7 +73,7 @@ fn unavailable(why: impl std::fmt::Display) -> Failure {
     Failure::Other(format!("demo: the three members on 127.0.0.1: {why}"), 69)
 }
 
-/// Addresses on loopback that nobody listens at.
+/// Free addresses on loopback.
 fn free_addresses(n: usize) -> Result<Vec<String>, Failure> {
     let bound = (0..n).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<io::Result<Vec<_>>>();
     let addresses = bound.and_then(|all| all.iter().map(TcpListener::local_addr).collect());

@@ -1,4 +1,4 @@
-//! What the recorders of real agents saw, judged.
+//! Judges the recordings of agents.
 
 use std::io::Write;
 

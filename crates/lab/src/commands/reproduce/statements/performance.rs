@@ -1,9 +1,9 @@
 //! What the sources say of response times, throughput and messages on average.
 
-use super::super::{Claim, Verdict};
+use super::super::{Statement, Verdict};
 
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
         chapter: "Measures",
         name: "throughput",
         says: "throughput: 1/(coordination delay + execution time)",
@@ -13,7 +13,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "1/(T + 5T), if someone always wants to enter",
     },
-    Claim {
+    Statement {
         chapter: "Measures",
         name: "throughput-quorum",
         says: "the same with a delay of 2T",
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "1/(2T + 5T)",
     },
-    Claim {
+    Statement {
         chapter: "Lamport",
         name: "lamport-response",
         says: "response time: 2T + E",
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "from request to exit, alone, E = 5",
     },
-    Claim {
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-response",
         says: "response time: 2T + E",
@@ -43,7 +43,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "alone, E = 5",
     },
-    Claim {
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-normal",
         says: "contention, normally: 4(K − 1) messages (FAILED)",
@@ -53,7 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "two entries at two arbiters: 16 = 2 · 4 · 2 in the worst of all runs",
     },
-    Claim {
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-plane",
         says: "quorums of one size exist for n = pᵏ(pᵏ + 1) + 1, p prime: 13 = 3 · 4 + 1",
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "each of the 13 takes 9 messages: all quorums are of size 4",
     },
-    Claim {
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-plane-7",
         says: "the same: 7 = 2 · 3 + 1",
@@ -73,7 +73,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "each of the 7 takes 3(K − 1) = 6: K = 3",
     },
-    Claim {
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-grid",
         says: "quorums from a grid: 2√N − 1 members",
@@ -83,7 +83,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "3(K − 1) = 24: K = 9 = 2 · 5 − 1",
     },
-    Claim {
+    Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-response",
         says: "response time: 2T + E",
@@ -93,7 +93,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "alone, E = 5",
     },
-    Claim {
+    Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-normal",
         says: "contention, normally: 5(K − 1) messages (TRANSFER, FAILED)",
@@ -103,7 +103,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "two entries at two arbiters: 17 at most, below 2 · 5 · 2",
     },
-    Claim {
+    Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-quorum-throughput",
         says: "the shorter delay gives more throughput than Maekawa's",
@@ -113,7 +113,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "1/(T + E); Maekawa's has 0.149 in the same run",
     },
-    Claim {
+    Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-failed",
         says: "FAILED goes to whom a request of higher priority displaces, too",
@@ -123,7 +123,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "without it: deadlock",
     },
-    Claim {
+    Statement {
         chapter: "Sanders",
         name: "sanders-maekawa",
         says: "Maekawa as an instance: I = R = the quorum",
@@ -133,7 +133,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "3(K − 1) with the quorums of a grid: K = 6 for the eighth of 13",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "suzuki-kasami-response",
         says: "response time: 2T + E",
@@ -143,7 +143,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "alone, E = 5; E for who has the token",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "raymond-average",
         says: "O(log N) messages on average",
@@ -153,7 +153,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "15 entries of all 15, one after the other: less than log₂ 15 = 3.9",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "raymond-delay",
         says: "coordination delay: O(log N) on average",
@@ -163,7 +163,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "if all want; from leaf to leaf it is 6T, the diameter",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "raymond-locality",
         says: "who is near the token waits less",
@@ -173,7 +173,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "2T between two leaves of one parent, 6T across the root",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "singhal-sum",
         says: "fewer messages than Suzuki and Kasami's N",
@@ -183,7 +183,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "13 entries, one after the other: 90 instead of 156",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "perpetuum-wait",
         says: "waiting for the token: N/2 on average",
@@ -193,7 +193,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "a request at each of the five places where the token can be",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "perpetuum-wait-most",
         says: "… from 0 to N",
@@ -203,7 +203,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "who has just had it waits for a whole round",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "perpetuum-unbounded",
         says: "messages without bound, even if nobody wants to enter",

@@ -1,9 +1,9 @@
 //! What the sources say of elections.
 
-use super::super::{Claim, Verdict};
+use super::super::{Statement, Verdict};
 
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
         chapter: "Elections",
         name: "highest-initiator",
         says: "all algorithms elect the highest number",
@@ -13,7 +13,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "waves and adoption elect the highest of those who start",
     },
-    Claim {
+    Statement {
         chapter: "Elections",
         name: "highest-firewire",
         says: "all algorithms elect the highest number",
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "FireWire elects by place, not by number: here the lowest",
     },
-    Claim {
+    Statement {
         chapter: "Elections",
         name: "unique-leader",
         says: "at every time there is at most one leader",
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "only where a timeout is right; else one leader per epoch, or a quorum and leases (quorum)",
     },
-    Claim {
+    Statement {
         chapter: "Bully",
         name: "bully-best",
         says: "best case: n − 2 messages",
@@ -43,7 +43,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "n − 2 announcements arrive, but the question to the dead coordinator is sent, too: n − 1 in all",
     },
-    Claim {
+    Statement {
         chapter: "Bully",
         name: "bully-worst",
         says: "worst case: O(n²) messages",
@@ -53,7 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "n² − n − 1 exactly, with one detector: 55 for n = 8",
     },
-    Claim {
+    Statement {
         chapter: "Bully",
         name: "bully-example",
         says: "the highest that is alive wins (example of eight, 7 is dead, 4 notices)",
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Bully",
         name: "bully-guard",
         says: "every ELECTION starts an election (code on the slide)",
@@ -73,7 +73,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "without a guard the cost is exponential, not quadratic",
     },
-    Claim {
+    Statement {
         chapter: "Bully",
         name: "bully-late",
         says: "worst case: O(n²) messages, whoever notices",
@@ -83,7 +83,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "each that notices when the election is over opens it again, for (n − i)² + n − 2 messages: here 42 instead of 19, n³/3 if all do",
     },
-    Claim {
+    Statement {
         chapter: "Bully",
         name: "bully-timeout",
         says: "after an ANSWER \"do something else\" (code on the slide)",
@@ -93,7 +93,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "who answered may crash: one must wait for the coordinator with a second timeout",
     },
-    Claim {
+    Statement {
         chapter: "Ring with lists",
         name: "ring-cost",
         says: "worst case: 2(n − 1) messages",
@@ -103,7 +103,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "with one initiator and one dead node; 2n if nobody is dead, 2ns with s initiators",
     },
-    Claim {
+    Statement {
         chapter: "Ring with lists",
         name: "ring-two",
         says: "several may start",
@@ -113,7 +113,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "right, but each costs 2n",
     },
-    Claim {
+    Statement {
         chapter: "Ring with lists",
         name: "ring-author",
         says: "the ring algorithm is Chang and Roberts's of 1979",
@@ -123,7 +123,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "it collects lists, and no message is dropped for a higher one; theirs, in the report, takes 44 here",
     },
-    Claim {
+    Statement {
         chapter: "Ring with lists",
         name: "ring-example",
         says: "the highest on the list wins",
@@ -133,7 +133,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Ring with lists",
         name: "ring-finish",
         says: "FINISH_ELECTION as printed",
@@ -143,7 +143,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "the result is not passed on: one neighbour learns it",
     },
-    Claim {
+    Statement {
         chapter: "Ring with lists",
         name: "ring-faults",
         says: "there are no faults, and who fails is skipped",
@@ -153,7 +153,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "who was down before is skipped; who fails with the message in hand takes it along (mode=hardened goes on)",
     },
-    Claim {
+    Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-one",
         says: "3n − 1 messages at most with one initiator",
@@ -163,7 +163,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "23 = 3·8 − 1: the initiator follows the maximum",
     },
-    Claim {
+    Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-worst",
         says: "O(n²) if all start",
@@ -173,7 +173,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "n(n + 1)/2 + n: numbers that fall in the direction of the messages",
     },
-    Claim {
+    Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-step-down",
         says: "the incumbent must step down when it hears of an election",
@@ -183,7 +183,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "without it there are two leaders",
     },
-    Claim {
+    Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-own-id",
         says: "whoever gets its own proposal has the highest id of all, and leads",
@@ -193,7 +193,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "not one that was restarted, or that gets it twice: it takes no part in any election",
     },
-    Claim {
+    Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-orphan",
         says: "a message whose owner is gone goes round for ever",
@@ -203,7 +203,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "hence the hop limit",
     },
-    Claim {
+    Statement {
         chapter: "FireWire",
         name: "firewire-cost",
         says: "each edge is asked and answered once",
@@ -213,7 +213,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "2(n − 1), and one more for contention",
     },
-    Claim {
+    Statement {
         chapter: "FireWire",
         name: "firewire-one",
         says: "at most one edge is contended",
@@ -223,7 +223,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "2(n − 1) and one more, in the worst of all runs",
     },
-    Claim {
+    Statement {
         chapter: "FireWire",
         name: "firewire-inner",
         says: "only a node with k > 1 edges becomes root",
@@ -233,7 +233,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "two leaves wait for each other for ever",
     },
-    Claim {
+    Statement {
         chapter: "FireWire",
         name: "firewire-loop",
         says: "a loop is noticed by a timeout",
@@ -243,7 +243,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "everyone reports it",
     },
-    Claim {
+    Statement {
         chapter: "FireWire",
         name: "firewire-id",
         says: "alternative: the larger id wins",
@@ -253,7 +253,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "the larger of the two contenders, not of the bus: here 1 and 2, though 9 and 3 are there",
     },
-    Claim {
+    Statement {
         chapter: "Trees",
         name: "tree-cost",
         says: "explorer, echo, information: about 3n messages",
@@ -263,7 +263,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "3n + k − 4, k the number of initiators",
     },
-    Claim {
+    Statement {
         chapter: "Trees",
         name: "tree-leaf",
         says: "a leaf answers an explorer with an echo",
@@ -273,7 +273,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "a leaf that starts itself never echoes",
     },
-    Claim {
+    Statement {
         chapter: "Trees",
         name: "adoption-case-3",
         says: "case 3: the explorer is sent back as it is",
@@ -283,7 +283,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "it must be sent back with the id of who sends it",
     },
-    Claim {
+    Statement {
         chapter: "Trees",
         name: "virtual-tree",
         says: "connect() takes a neighbour with a smaller or equal level",

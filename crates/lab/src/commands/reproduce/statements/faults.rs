@@ -1,9 +1,9 @@
 //! What the sources say of safety, order, crashes and losses, for locks by a coordinator, by permission of all and by token ring.
 
-use super::super::{Claim, Verdict};
+use super::super::{Statement, Verdict};
 
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
         chapter: "Central coordinator",
         name: "central-correct",
         says: "safety and liveness are fulfilled",
@@ -13,7 +13,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "every schedule of three",
     },
-    Claim {
+    Statement {
         chapter: "Central coordinator",
         name: "central-fair",
         says: "who asks first gets the token first",
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "in the order in which requests arrive; that of asking is central-order",
     },
-    Claim {
+    Statement {
         chapter: "Central coordinator",
         name: "central-server",
         says: "a crash of the server is not tolerated",
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "the single point of failure",
     },
-    Claim {
+    Statement {
         chapter: "Central coordinator",
         name: "central-inside",
         says: "a client that crashes in the critical section leads to a deadlock",
@@ -43,7 +43,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Central coordinator",
         name: "central-loss",
         says: "a lost message leads to a deadlock",
@@ -53,7 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "here a release; a request or a grant as well",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-correct",
         says: "all three conditions are fulfilled",
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "safety and liveness in every schedule of three; for the order see ricart-agrawala-order",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-crash",
         says: "n points of failure: one that fails stops all",
@@ -73,7 +73,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "even one that wants nothing",
     },
-    Claim {
+    Statement {
         chapter: "Lamport",
         name: "lamport-correct",
         says: "safety and liveness are fulfilled",
@@ -83,7 +83,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "every schedule of three with FIFO channels",
     },
-    Claim {
+    Statement {
         chapter: "Token ring",
         name: "token-ring-correct",
         says: "safety and liveness are fulfilled",
@@ -93,7 +93,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "every schedule of three",
     },
-    Claim {
+    Statement {
         chapter: "Token ring",
         name: "token-ring-order",
         says: "happened-before order is not fulfilled",
@@ -103,7 +103,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Token ring",
         name: "token-ring-bypass",
         says: "at most, one waits until all others have been inside once",
@@ -113,7 +113,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "N − 1 others",
     },
-    Claim {
+    Statement {
         chapter: "Token ring",
         name: "token-ring-lost",
         says: "a lost token must be made anew",
@@ -123,7 +123,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "with patience=1 (ours) someone asks round, and makes one",
     },
-    Claim {
+    Statement {
         chapter: "Token ring",
         name: "token-ring-crash",
         says: "no process may crash",
@@ -133,7 +133,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "the one with the token may not; another is skipped, where timeouts are right",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "suzuki-kasami-requester",
         says: "who has sent a request must not fail",
@@ -143,7 +143,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "the token goes to it, and stays",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "suzuki-kasami-correct",
         says: "mutual exclusion without deadlock",
@@ -153,7 +153,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "with RN[j]: every schedule of three",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "raymond-correct",
         says: "mutual exclusion without deadlock",
@@ -163,7 +163,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "every schedule of three",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "singhal-correct",
         says: "mutual exclusion without deadlock (proof on the slides)",

@@ -1,4 +1,4 @@
-//! The same program, its elections held elsewhere: in the simulator or on sockets.
+//! External elections: run by other algorithms, or in the simulator or on sockets.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -12,38 +12,38 @@ use crate::{Flags, Options, RingError, Stop, World, introduce, style};
 /// How often signals are looked for.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// An election to be held.
+/// An election to run.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Round {
+pub struct ExternalElection {
     /// Its number, from 1.
     pub number: u64,
     /// The workers' ids in ring order.
     pub ids: Vec<u32>,
-    /// Who starts it.
+    /// The initiator.
     pub initiator: u32,
-    /// Where its chance comes from.
+    /// The seed of random choices.
     pub seed: u64,
     /// The time of a worker's task: one unit.
     pub unit: Duration,
 }
 
-/// How it went.
+/// The result of an external election.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Held {
-    /// Who won.
+pub struct ExternalResult {
+    /// The winner.
     pub leader: Option<u32>,
     /// Messages sent.
     pub messages: u64,
-    /// How long it took.
+    /// Its duration.
     pub duration: Duration,
-    /// What to make of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// Runs the program as [`run`](crate::run) does, with its elections held by `hold`.
-pub fn run_elsewhere(
+/// Runs the program as [`run`](crate::run) does, but lets `hold` run the elections.
+pub fn run_external(
     flags: &Flags,
-    hold: &mut dyn FnMut(&Round) -> Result<Held, RingError>,
+    hold: &mut dyn FnMut(&ExternalElection) -> Result<ExternalResult, RingError>,
     out: &mut dyn Write,
     err: &mut dyn Write,
     stop: &Stop,
@@ -51,13 +51,13 @@ pub fn run_elsewhere(
     let options = Options::resolve(flags)?;
     if !options.failures.is_empty() {
         return Err(RingError::Usage(
-            "--fail is for the ring's own workers; elsewhere let nodes crash with \
+            "--fail works only with the workers of the ring; in other worlds, let nodes crash with \
              `konklave run … --fault crash:ID@TIME`"
                 .into(),
         ));
     }
     // Where time does not pass, there are no pauses.
-    let real = options.elsewhere.as_ref().is_none_or(|e| e.world != World::Simulated);
+    let real = options.external.as_ref().is_none_or(|e| e.world != World::Simulated);
     let mut journal = Journal::new(err);
     let style = style(&options, &mut journal)?;
     introduce(&options, &mut journal);
@@ -73,14 +73,14 @@ pub fn run_elsewhere(
         let ProcessId(initiator) =
             options.initiator.unwrap_or_else(|| live[rng.below(live.len() as u32) as usize]);
         journal.write(Level::Info, || format!("election {number} is started by {initiator}"));
-        let round = Round {
+        let round = ExternalElection {
             number,
             ids: options.ids(),
             initiator,
             seed: options.seed.wrapping_add(number - 1),
             unit: options.worker_sleep.max(Duration::from_millis(1)),
         };
-        let Held { leader, messages, duration, verdict } = hold(&round)?;
+        let ExternalResult { leader, messages, duration, verdict } = hold(&round)?;
         let election = Election {
             election: number,
             initiator: Some(initiator),
@@ -139,14 +139,17 @@ mod tests {
         }
     }
 
-    fn held(flags: &Flags, verdict: Verdict) -> (Result<Outcome, RingError>, String, Vec<Round>) {
+    fn held(
+        flags: &Flags,
+        verdict: Verdict,
+    ) -> (Result<Outcome, RingError>, String, Vec<ExternalElection>) {
         let (mut out, mut err, mut rounds) = (Vec::new(), Vec::new(), Vec::new());
-        let mut hold = |round: &Round| {
+        let mut hold = |round: &ExternalElection| {
             rounds.push(round.clone());
             let leader = (verdict != Verdict::Unfinished).then_some(99);
-            Ok(Held { leader, messages: 8, duration: Duration::from_millis(2), verdict })
+            Ok(ExternalResult { leader, messages: 8, duration: Duration::from_millis(2), verdict })
         };
-        let outcome = run_elsewhere(flags, &mut hold, &mut out, &mut err, &Stop::new());
+        let outcome = run_external(flags, &mut hold, &mut out, &mut err, &Stop::new());
         (outcome, String::from_utf8(out).unwrap(), rounds)
     }
 
@@ -172,7 +175,10 @@ mod tests {
         let flags = Flags { fail: vec!["4@start".into()], ..flags() };
         let (outcome, _, rounds) = held(&flags, Verdict::Ok);
         let error = outcome.unwrap_err();
-        assert!(error.to_string().starts_with("--fail is for the ring's own workers"), "{error}");
+        assert!(
+            error.to_string().starts_with("--fail works only with the workers of the ring"),
+            "{error}"
+        );
         assert!(rounds.is_empty());
     }
 }

@@ -1,9 +1,9 @@
 //! What the sources say of locks by permission of some.
 
-use super::super::{Claim, Verdict};
+use super::super::{Statement, Verdict};
 
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-quorums",
         says: "13 nodes, quorums of 4: 3(K − 1) messages",
@@ -13,7 +13,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-run",
         says: "example: three of the 13 want to enter",
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "with the corrected protocol",
     },
-    Claim {
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-delay",
         says: "coordination delay: 2T",
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-worst",
         says: "worst case: 5(K − 1) messages",
@@ -43,7 +43,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "the lock that is given back must be given once more: 6(K − 1) for the request that displaces; over three entries at two arbiters the worst run takes 28, not 30",
     },
-    Claim {
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-failed",
         says: "FAILED only to who asks late (paper)",
@@ -53,7 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "found by Sanders: who is displaced must be told, too",
     },
-    Claim {
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-printed",
         says: "the protocol as printed",
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "an old inquiry gives away a lock of the next request",
     },
-    Claim {
+    Statement {
         chapter: "Maekawa",
         name: "maekawa-yield",
         says: "RELINQUISH gives the lock back, and that is all",
@@ -73,7 +73,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "until the lock is back, it counts as a failure",
     },
-    Claim {
+    Statement {
         chapter: "Sanders",
         name: "sanders-first",
         says: "Z₁ from 2",
@@ -83,7 +83,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "alone: 2",
     },
-    Claim {
+    Statement {
         chapter: "Sanders",
         name: "sanders-third",
         says: "Z₃ from 6",
@@ -93,7 +93,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "alone: 6",
     },
-    Claim {
+    Statement {
         chapter: "Sanders",
         name: "sanders-all",
         says: "2 + 8 and 6 + 9 at most: 50 if all ask once",
@@ -103,7 +103,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "the bounds are loose: the worst of all runs costs 27",
     },
-    Claim {
+    Statement {
         chapter: "Sanders",
         name: "sanders-basic",
         says: "the basic form deadlocks",
@@ -113,7 +113,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Sanders",
         name: "sanders-ricart-agrawala",
         says: "Ricart–Agrawala as an instance: 2(N − 1) to 2(N − 1) + N",
@@ -123,7 +123,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "the last N counts a message to oneself: 12 to 18 for three entries of three, and the worst run takes 16",
     },
-    Claim {
+    Statement {
         chapter: "Sanders",
         name: "sanders-1-3",
         says: "delay from 1 to 3: T",
@@ -133,7 +133,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Sanders",
         name: "sanders-3-1",
         says: "delay from 3 to 1: 2T",
@@ -143,7 +143,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Sanders",
         name: "sanders-matrix",
         says: "the matrix of delays: T from 1 and 2, 2T from 3 and 4",
@@ -153,7 +153,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "all twelve; the 0 on the diagonal is a convention: who enters again asks again",
     },
-    Claim {
+    Statement {
         chapter: "Sanders",
         name: "sanders-condition",
         says: "the condition on R and I is sufficient",
@@ -163,7 +163,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "I ⊆ R is needed, too",
     },
-    Claim {
+    Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-delay",
         says: "coordination delay: T",
@@ -173,7 +173,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "if the holder knows its successor; else 2T",
     },
-    Claim {
+    Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-cost",
         says: "3(K − 1) messages without contention",
@@ -183,7 +183,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-worst",
         says: "worst case: 6(K − 1) messages",
@@ -193,7 +193,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "36 would be three entries at two arbiters",
     },
-    Claim {
+    Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-inquire",
         says: "INQUIRE can arrive before LOCKED",
@@ -203,7 +203,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "whoever drops it then is in a deadlock: it must be kept until its lock arrives",
     },
-    Claim {
+    Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-release",
         says: "(paper) the arbiter gets the releases in order",
@@ -213,7 +213,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "a release may overtake that of the one before",
     },
-    Claim {
+    Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-stamps",
         says: "(paper) a lock is named by the time of its request",

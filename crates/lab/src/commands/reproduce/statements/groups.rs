@@ -1,9 +1,9 @@
 //! What the sources say of group communication.
 
-use super::super::{Claim, Verdict};
+use super::super::{Statement, Verdict};
 
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
         chapter: "Group communication",
         name: "ack-size",
         says: "immediate feedback: the size of the group is limited",
@@ -13,7 +13,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "n − 1 confirmations for every message, all at the sender",
     },
-    Claim {
+    Statement {
         chapter: "Group communication",
         name: "nack-quiet",
         says: "receivers send a NACK only for what is missing",
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "but the heartbeats that show lost tails cost messages, too",
     },
-    Claim {
+    Statement {
         chapter: "Group communication",
         name: "nack-chart",
         says: "the chart: of seven units 3 is asked for and repeated, the loss of 7 goes unnoticed",
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "14 would be all: 7 at the sender, 7 at the receiver",
     },
-    Claim {
+    Statement {
         chapter: "Group communication",
         name: "nack-stop",
         says: "a redundant stop signal helps",
@@ -43,7 +43,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "copies can all be lost: it is repeated until it is answered",
     },
-    Claim {
+    Statement {
         chapter: "Group communication",
         name: "srm-unwanted",
         says: "SRM's problem: unwanted packets",
@@ -53,7 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "one loss at one of twenty, its request and the repairs go to all",
     },
-    Claim {
+    Statement {
         chapter: "Group communication",
         name: "view-barrier",
         says: "changes of the view act as barriers for messages",
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "every schedule of three members, one message and one change",
     },
-    Claim {
+    Statement {
         chapter: "Group communication",
         name: "view-picture",
         says: "the picture: a member fails, the others go on in the next view",
@@ -73,7 +73,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "4 T from the first stop to the next view",
     },
-    Claim {
+    Statement {
         chapter: "Group communication",
         name: "view-atomic",
         says: "atomic: delivered by all or by none",
@@ -83,7 +83,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "by all that work is not enough: who crashed may have acted on what the others never see, unless delivery waits for a majority",
     },
-    Claim {
+    Statement {
         chapter: "Group communication",
         name: "view-total",
         says: "totally ordered",
@@ -93,7 +93,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "the literature keeps the order apart from the views",
     },
-    Claim {
+    Statement {
         chapter: "Group communication",
         name: "view-uniform",
         says: "a uniform view of the group",

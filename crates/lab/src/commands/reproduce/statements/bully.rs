@@ -1,9 +1,9 @@
 //! What the sources say of elections by bully and list, example by example.
 
-use super::super::{Claim, Verdict};
+use super::super::{Statement, Verdict};
 
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
         chapter: "Elections",
         name: "rejoin",
         says: "who was down joins in again when it restarts",
@@ -13,7 +13,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "and takes over at once: the slide says nothing of how; with the printed code there are two leaders for a while",
     },
-    Claim {
+    Statement {
         chapter: "Bully",
         name: "bully-kinds",
         says: "three kinds of messages: election, answer, coordinator",
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Bully",
         name: "bully-concurrent",
         says: "several may start at once",
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "and it costs no more: n² − n − 1",
     },
-    Claim {
+    Statement {
         chapter: "Ring with lists",
         name: "ring-half",
         says: "n − 1 election messages, n − 1 coordinator messages",
@@ -43,7 +43,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Ring with lists",
         name: "ring-lists",
         says: "example: 4 starts, then [2,4], [1,2,4]; the highest on the list is the coordinator",
@@ -53,7 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "the picture as far as it can be restored",
     },
-    Claim {
+    Statement {
         chapter: "FireWire",
         name: "firewire-random",
         says: "both wait 240 to 260 or 570 to 600 ns by chance, and ask again, until one has won",
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "two questions that cross, and one more",
     },
-    Claim {
+    Statement {
         chapter: "FireWire",
         name: "firewire-parts",
         says: "they part in the end",
@@ -73,7 +73,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "from every state they can",
     },
-    Claim {
+    Statement {
         chapter: "Trees",
         name: "tree-highest",
         says: "the maximum of both echoes that meet is the highest id",
@@ -83,7 +83,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Group communication",
         name: "multicast-unreliable",
         says: "multicast as such is not reliable",

@@ -1,9 +1,9 @@
 //! What the sources say of locks by token.
 
-use super::super::{Claim, Verdict};
+use super::super::{Statement, Verdict};
 
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
         chapter: "Token algorithms",
         name: "token-ring",
         says: "one message per entry if all want",
@@ -13,7 +13,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "504 tokens sent for 500 entries; calls that wake a resting token come on top",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "token-ring-delay",
         says: "(literature) coordination delay: T to (N − 1)T",
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "(N − 1)T, to the one before",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "suzuki-kasami",
         says: "N messages per entry, 0 with the token",
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "suzuki-kasami-holder",
         says: "(paper) 0 messages for who has the token",
@@ -43,7 +43,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "suzuki-kasami-index",
         says: "RN[i] := max(RN[i], n), and RN[i] = LN[i] + 1",
@@ -53,7 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "RN[j] is meant, both times",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "suzuki-kasami-crash",
         says: "requesters and holder must not crash",
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "others may; a requester may, too, until the token is on its way to it",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "suzuki-kasami-delay",
         says: "coordination delay: T",
@@ -73,7 +73,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "raymond-example",
         says: "example of seven: the token moves along the tree",
@@ -83,7 +83,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "raymond-tree",
         says: "O(log N) messages",
@@ -93,7 +93,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "2D in a balanced tree",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "raymond-chain",
         says: "depends on the exact tree",
@@ -103,7 +103,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "a chain takes 2(N − 1), not O(log N)",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "raymond-crash",
         says: "all on the way to the token must be up",
@@ -113,7 +113,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "raymond-slide",
         says: "the token goes on to the first of the queue",
@@ -123,7 +123,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "unless that is the process itself",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "singhal-staircase",
         says: "13 nodes: P₁₃ asks all, P₂ asks one",
@@ -133,7 +133,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "the staircase at the start",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "singhal-second",
         says: "P₂ asks one",
@@ -143,7 +143,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "singhal-delay",
         says: "coordination delay: T",
@@ -153,7 +153,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "singhal-average",
         says: "(paper) (N + 1)/2 messages on average",
@@ -163,7 +163,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "the one in the middle of the staircase, at the start: the mean of all thirteen; later the stairs have moved",
     },
-    Claim {
+    Statement {
         chapter: "Token algorithms",
         name: "singhal-printed",
         says: "the algorithm as printed",
@@ -173,7 +173,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "a request gets lost: deadlock, with reliable FIFO channels",
     },
-    Claim {
+    Statement {
         chapter: "Singhal",
         name: "singhal-example",
         says: "example: 6 of 13 asks 5, 4, 3, 2 and 1, and 1 sends the token",

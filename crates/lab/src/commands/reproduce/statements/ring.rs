@@ -1,9 +1,9 @@
 //! What the project report says of its program.
 
-use super::super::{Claim, Verdict};
+use super::super::{Statement, Verdict};
 
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
         chapter: "Ring program (report)",
         name: "ring-buffer-mutex",
         says: "the mutex of send-and-wait makes the buffer safe",
@@ -13,7 +13,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "the controller's put is outside it: after six steps its message is taken, and the neighbour is told that its own was",
     },
-    Claim {
+    Statement {
         chapter: "Ring program (report)",
         name: "ring-buffer-slot",
         says: "a sender waits until its message was taken, or too much time has passed",
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "the wait for the slot has no limit: behind a message that a failed worker never takes, one waits for ever",
     },
-    Claim {
+    Statement {
         chapter: "Ring program (report)",
         name: "ring-buffer-timeout",
         says: "when time runs out, the neighbour has failed",
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "it may be slow, and takes the message that was sent elsewhere, too",
     },
-    Claim {
+    Statement {
         chapter: "Ring program (report)",
         name: "ring-buffer-ours",
         says: "(ours) tickets, one deadline, and what timed out is withdrawn",

@@ -1,4 +1,4 @@
-//! Clients, judges and measures hear a recorded run of a real world once more.
+//! Judges a recorded run of a real world again: clients, monitors and meters get every event once more.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::report::Messages;
 use crate::simulate::{RunFacts, report};
 use crate::{Entry, Plan};
 
-/// All that a network keeps of a run besides the processes.
-pub(super) struct Court<'a> {
+/// The state of a run besides its processes: clients, monitor, meter, messages in flight, crashed nodes.
+pub(super) struct ReplayJudge<'a> {
     entry: &'a Entry,
-    /// Reads data of its algorithm.
+    /// A process that decodes messages and requests of the algorithm.
     sample: AnyProcess,
     ledger: Ledger<AnyProcess, AnyApplication, AnyMonitor, AnyMeter>,
-    /// What is on its way, with what the judges said when it left.
+    /// The messages in flight, each with the tag that the monitor gave it when it was sent.
     flights: BTreeMap<u64, (AnyTag, AnyData)>,
     messages: Messages,
     steps: u64,
@@ -33,7 +33,7 @@ pub(super) struct Court<'a> {
     found: Vec<Violation>,
 }
 
-impl<'a> Court<'a> {
+impl<'a> ReplayJudge<'a> {
     pub(super) fn new(entry: &'a Entry, plan: &Plan) -> Self {
         let (algorithm, setup) = (entry.algorithm, &plan.setup);
         Self {
@@ -54,13 +54,13 @@ impl<'a> Court<'a> {
         }
     }
 
-    /// Whether nobody waits, and nobody who is up would ask for more.
+    /// Whether no client waits, and no live client would make a further request.
     fn is_served(&self, plan: &Plan) -> bool {
         let members = plan.setup.group.members().iter().copied();
         self.ledger.is_served(members.filter(|p| !self.down.contains(*p)))
     }
 
-    /// What clients and judges hear before a process does, and of what is no step.
+    /// Passes an entry to clients and monitor, before the process of a step gets its input.
     pub(super) fn before(&mut self, i: usize, entry: &RunEntry) -> Result<(), Difference> {
         match entry {
             RunEntry::Step(step) => self.input(i, step),
@@ -93,17 +93,20 @@ impl<'a> Court<'a> {
     fn input(&mut self, i: usize, step: &Step) -> Result<(), Difference> {
         let me = ProcessId(step.node);
         self.steps += 1;
-        // What cannot be read is told by the replay.
+        // An input that cannot be decoded is reported by the replay.
         let Ok(input) = step.input.to_input(&self.sample) else { return Ok(()) };
         match (input, &step.input) {
-            (Input::Request(request), InputRecord::Request(said)) => {
+            (Input::Request(request), InputRecord::Request(recorded)) => {
                 if self.ledger.application.next(me).as_ref() != Some(&request) {
                     return Err(Difference {
                         place: Place::Entry(i),
-                        what: format!("the client of p{} would not ask that now", step.node),
-                        recorded: said.to_string(),
+                        what: format!(
+                            "the client of p{} would not make this request now",
+                            step.node
+                        ),
+                        recorded: recorded.to_string(),
                         expected: match self.ledger.application.next(me) {
-                            Some(wish) => serde_json::to_string(&wish).unwrap_or_default(),
+                            Some(request) => serde_json::to_string(&request).unwrap_or_default(),
                             None => "nothing".into(),
                         },
                     });
@@ -124,7 +127,7 @@ impl<'a> Court<'a> {
         Ok(())
     }
 
-    /// What they hear of what a process did.
+    /// Passes the effects of a step to clients and monitor.
     pub(super) fn after(&mut self, entry: &RunEntry, replayer: &Replayer) {
         let RunEntry::Step(step) = entry else { return };
         let me = ProcessId(step.node);
@@ -160,7 +163,7 @@ impl<'a> Court<'a> {
         self.found.extend(verdict.err());
     }
 
-    /// The end: what was found must be what was recorded, and so must the verdict.
+    /// Compares violations and verdict with those of the recording.
     pub(super) fn close(
         &mut self,
         plan: &Plan,
@@ -176,7 +179,8 @@ impl<'a> Court<'a> {
         };
         let busy =
             audit.is_pending() || up.iter().any(|p| self.ledger.application.next(*p).is_some());
-        // News on its way is in no recording: what seems quiet may have been cut off.
+        // A recording does not hold pending reports of the detector. So a run that looks quiet may have been
+        // cut off: it must fit one of the two cases.
         let before = self.found.len();
         let mut first = None;
         for cut_off in if busy { vec![true] } else { vec![false, true] } {
@@ -200,7 +204,7 @@ impl<'a> Court<'a> {
         self.note(verdict);
     }
 
-    /// What broke must be recorded, and nothing else.
+    /// The violations found must be those recorded, and no others.
     fn compare(&self, run: &Run, whole: bool) -> Result<(), Difference> {
         let mut found = self.found.iter();
         for (i, (_, property, detail)) in broken(run) {
@@ -208,7 +212,7 @@ impl<'a> Court<'a> {
             if expected.is_none_or(|v| (v.property, &v.detail) != (property, detail)) {
                 return Err(Difference {
                     place: Place::Entry(i),
-                    what: "the judges found something else".into(),
+                    what: "the judges found another violation".into(),
                     recorded: format!("{property}: {detail}"),
                     expected: expected
                         .map_or("nothing".into(), |v| format!("{}: {}", v.property, v.detail)),
@@ -218,7 +222,7 @@ impl<'a> Court<'a> {
         match found.next() {
             Some(v) if whole => Err(Difference {
                 place: Place::End,
-                what: "the judges found more".into(),
+                what: "the judges found a violation that is not recorded".into(),
                 recorded: "the end".into(),
                 expected: format!("{}: {}", v.property, v.detail),
             }),
@@ -269,7 +273,7 @@ impl<'a> Court<'a> {
     }
 }
 
-/// What broke, as it was recorded.
+/// The recorded violations, each with the index of its entry.
 fn broken(run: &Run) -> impl Iterator<Item = (usize, (u64, &str, &String))> {
     run.entries.iter().enumerate().filter_map(|(i, entry)| match entry {
         RunEntry::Incident(incident) => match &incident.kind {

@@ -1,9 +1,9 @@
 //! What the project report says of its algorithm.
 
-use super::super::{Claim, Verdict};
+use super::super::{Statement, Verdict};
 
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-correct",
         says: "exactly one leader, and all know it",
@@ -13,7 +13,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "every schedule of four, all start",
     },
-    Claim {
+    Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-proposals",
         says: "of the 3n − 1, n − 1 and n carry proposals",
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "7 + 8; the other 8 say who was elected",
     },
-    Claim {
+    Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-early",
         says: "stepping down is only needed because users start elections while there is a leader",
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "that alone does no harm, for the same one wins again; it takes a higher one that comes back: chang-roberts-step-down",
     },
-    Claim {
+    Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-franklin",
         says: "Franklin's algorithm is more efficient",
@@ -43,7 +43,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "in the worst case of Chang and Roberts's, which takes 2144",
     },
-    Claim {
+    Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-dkr",
         says: "Dolev, Klawe and Rodeh's as well, on a directed ring",
@@ -53,7 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "2144 by Chang and Roberts's",
     },
-    Claim {
+    Statement {
         chapter: "Ring program (report)",
         name: "ring-hand-over",
         says: "a worker whose neighbour does not take in time knows that it failed",
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "two that hand over to each other take nothing meanwhile: both are taken for failed, however long they wait",
     },
-    Claim {
+    Statement {
         chapter: "Ring program (report)",
         name: "ring-worker-sleep",
         says: "each worker sleeps 500 ms after a task; whoever is not taken from in time goes on to the next",
@@ -73,7 +73,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "a healthy neighbour that sleeps is taken for failed, unless the timeout is longer than the sleep",
     },
-    Claim {
+    Statement {
         chapter: "Ring program (report)",
         name: "ring-worker-timeout",
         says: "(the report names no timeout)",
@@ -83,7 +83,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "the shortest that takes no healthy neighbour for failed, with one election at a time",
     },
-    Claim {
+    Statement {
         chapter: "Ring program (report)",
         name: "ring-hand-over-ours",
         says: "(ours) a worker takes while it hands over or sleeps",

@@ -1,9 +1,9 @@
 //! What the sources say of locks by permission of one or of all.
 
-use super::super::{Claim, Verdict};
+use super::super::{Statement, Verdict};
 
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
+pub(super) const STATEMENTS: &[Statement] = &[
+    Statement {
         chapter: "Central coordinator",
         name: "central-cost",
         says: "3 messages per entry",
@@ -13,7 +13,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Central coordinator",
         name: "central-delay",
         says: "coordination delay: 2 message times",
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Central coordinator",
         name: "central-order",
         says: "happened-before order is not guaranteed",
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "it takes a message of the application to show it",
     },
-    Claim {
+    Statement {
         chapter: "Central coordinator",
         name: "central-crash",
         says: "a client that neither holds nor asked may crash",
@@ -43,7 +43,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Lamport",
         name: "lamport-cost",
         says: "3(N − 1) messages per entry",
@@ -53,7 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Lamport",
         name: "lamport-delay",
         says: "coordination delay: T",
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "T once the requests have arrived; up to 3T while they are on their way",
     },
-    Claim {
+    Statement {
         chapter: "Lamport",
         name: "lamport-fifo",
         says: "channels must keep their order",
@@ -73,7 +73,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Lamport",
         name: "lamport-crash",
         says: "it tolerates no crash",
@@ -83,7 +83,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "not even of one that wants nothing",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-cost",
         says: "2(N − 1) messages per entry",
@@ -93,7 +93,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-delay",
         says: "coordination delay: T",
@@ -103,7 +103,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-response",
         says: "response time: 2T + E",
@@ -113,7 +113,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "from request to exit, E = 5",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-fifo",
         says: "channels need not keep their order",
@@ -123,7 +123,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-stamps",
         says: "example: P0 asks with time 12, P1 with 8; P1 goes first",
@@ -133,7 +133,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Holds,
         remark: "the earlier time enters first, whatever the ids",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-majority",
         says: "improvement: a simple majority is enough",
@@ -143,7 +143,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "a reply is no exclusive vote; what works is `voting`",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-acknowledged",
         says: "improvement: acknowledgements at once, so that a crash is noticed",
@@ -153,7 +153,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "only where a timeout tells a crash",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-suspicion",
         says: "the same, where messages may be slow",
@@ -163,7 +163,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Wrong,
         remark: "who is only slow is taken for dead, and both are inside",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-order",
         says: "entries in happened-before order",
@@ -173,7 +173,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         verdict: Verdict::Imprecise,
         remark: "only if every message moves the clock; not with the clock of the paper",
     },
-    Claim {
+    Statement {
         chapter: "Ricart–Agrawala",
         name: "loss",
         says: "no algorithm tolerates a lost message",
