@@ -247,6 +247,9 @@ pub(crate) struct CheckArgs {
     /// Tell states of the witness, too
     #[arg(long, env = "KONKLAVE_STATES", help_heading = "Output")]
     pub(crate) states: bool,
+    /// Tell the witness in raw values, as they are recorded, instead of sentences
+    #[arg(long, help_heading = "Output")]
+    pub(crate) debug: bool,
     /// Record the witness to a file that `replay` and `draw` read
     #[arg(long, env = "KONKLAVE_RECORD", value_name = "FILE", help_heading = "Output")]
     pub(crate) record: Option<PathBuf>,
@@ -302,6 +305,9 @@ Exit codes: 0 a smallest run was found · 65 not a run, or nothing breaks in it"
 pub(crate) struct ShrinkArgs {
     /// The recorded run
     pub(crate) file: PathBuf,
+    /// Tell the run in raw values, as they are recorded, instead of sentences
+    #[arg(long)]
+    pub(crate) debug: bool,
     /// Record what is left to a file that `replay` and `draw` read
     #[arg(long, env = "KONKLAVE_RECORD", value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

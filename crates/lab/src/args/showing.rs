@@ -23,6 +23,9 @@ pub(crate) struct ReplayArgs {
     /// Tell states, too
     #[arg(long)]
     pub(crate) states: bool,
+    /// Tell the run step by step in raw values, as they are recorded, instead of sentences
+    #[arg(long)]
+    pub(crate) debug: bool,
     /// Only what concerns these nodes
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) only: Option<Vec<u32>>,
