@@ -416,7 +416,9 @@ pub(crate) fn told(run: &Run, skip: usize) -> Vec<String> {
         RunEntry::Step(step) => {
             konklave_trace::text::step_lines(step, &run.header, false).join("; ")
         }
-        RunEntry::Incident(incident) => konklave_trace::text::incident_line(incident, &messages),
+        RunEntry::Incident(incident) => {
+            konklave_trace::text::incident_line(incident, &run.header, &messages)
+        }
     };
     run.entries.iter().skip(skip).map(line).collect()
 }

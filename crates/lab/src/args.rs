@@ -159,7 +159,11 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) states: bool,
 
-    /// Record the run for `replay`, `draw` and `export`; a name ending in .runz gives the compact form
+    /// Tell the run step by step in raw values, as they are recorded, instead of sentences
+    #[arg(long, help_heading = "Output")]
+    pub(crate) debug: bool,
+
+    /// Record the run to a file that `replay`, `draw` and `export` read; .runz is compact
     #[arg(long, env = "KONKLAVE_RECORD", value_name = "FILE", help_heading = "Output")]
     pub(crate) record: Option<PathBuf>,
 

@@ -1,7 +1,7 @@
-//! What a recording must be in itself, in whatever world it was made: time does not go back, what
-//! arrives was sent, who is down does nothing, and timers that run out were set.
+//! Checks a recording for consistency, in whatever world it was made: time does not go back, each
+//! message that arrives was sent, a crashed process makes no step, each timer that fires was set.
 //!
-//! A [replay](crate::replay()) asks the processes whether they would do the same; this asks the world.
+//! A [replay](crate::replay()) checks the processes; an audit checks the world.
 
 mod node;
 
@@ -22,7 +22,7 @@ const WORLDS: [&str; 6] = ["sim", "check", "threads", "tcp", "udp", "multicast"]
 #[derive(Debug)]
 pub struct Audit<'a> {
     header: &'a Header,
-    /// How many entries were looked at.
+    /// The number of entries audited so far.
     entries: usize,
     /// How many of the first were starts: the checker counts steps from there.
     starts: usize,
@@ -36,13 +36,13 @@ pub struct Audit<'a> {
 struct Message<'a> {
     from: u32,
     to: u32,
-    /// What it says; nothing that is known for one of the application.
+    /// Its body; none for a message of the application.
     body: Option<&'a Value>,
     /// How often it can still arrive.
     left: u32,
 }
 
-/// What is wrong, what stands there, and what should.
+/// The rule that is broken, the recorded value, and the expected value.
 type Wrong = (String, String, String);
 
 fn wrong(what: impl Into<String>, recorded: impl ToString, expected: impl ToString) -> Wrong {
@@ -56,7 +56,7 @@ impl<'a> Audit<'a> {
         Self { header, entries: 0, starts: 0, now: 0, nodes, messages: BTreeMap::new() }
     }
 
-    /// Looks at the next entry.
+    /// Audits the next entry.
     pub fn entry(&mut self, entry: &'a Entry) -> Result<(), Difference> {
         let place = Place::Entry(self.entries);
         self.entries += 1;
@@ -113,7 +113,7 @@ impl<'a> Audit<'a> {
         Ok(())
     }
 
-    /// The failure detector speaks of `peer`. Only the simulator has one that can be made to err.
+    /// The failure detector suspects or trusts `peer`. Only that of the simulator can be made to err.
     fn hear(&mut self, me: u32, peer: u32) -> Result<(), Wrong> {
         let errs = !WORLDS[1..].contains(&&*self.header.world);
         let said = format!("p{me} hears of p{peer}");

@@ -1,4 +1,4 @@
-//! What could have caused what: Lamport's happened-before, by vector time.
+//! Lamport's happened-before relation between the steps of a run, by vector time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::{Entry, Run};
 
 /// The causal order of the steps of a run. Steps are named by their index in [`Run::entries`].
 ///
-/// It takes one number for each step and node, so it is for runs that one looks at.
+/// Its memory is one number for each step and node, so it is for runs short enough to read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Causality {
     /// For each step: its place in node order, and how many steps of each place it knows of.
@@ -60,12 +60,12 @@ impl Causality {
             && !self.before(b, a)
     }
 
-    /// All that could have caused step `i`. For the past of a message, take that of its sending.
+    /// All steps that happened before step `i`. The past of a message is that of its sending.
     pub fn past(&self, i: usize) -> Vec<usize> {
         self.times.range(..i).map(|(&j, _)| j).filter(|&j| self.before(j, i)).collect()
     }
 
-    /// All that step `i` could have caused. For the future of a message, take that of its receipt.
+    /// All steps that step `i` happened before. The future of a message is that of its receipt.
     pub fn future(&self, i: usize) -> Vec<usize> {
         self.times.range(i..).map(|(&j, _)| j).filter(|&j| self.before(i, j)).collect()
     }

@@ -1,4 +1,4 @@
-//! The space–time diagram of a run, as data: where everything lies. Drawing it is another matter.
+//! The layout of the space–time diagram of a run, as data; [`svg`](crate::svg) and others draw it.
 //!
 //! Time goes to the right, each node has a lane. All lengths are in points.
 
@@ -20,14 +20,14 @@ pub(crate) use place::{short, words_of};
 
 pub use crate::spans::Lasting;
 
-/// What to show.
+/// The part of a run to show, and its size.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// What of the run; lanes of other nodes are left out.
+    /// The filter of the run; hidden nodes have no lanes.
     pub only: Filter,
-    /// Whose lanes come first, in this order; the others follow in node order.
+    /// The nodes of the first lanes, in this order; the others follow in node order.
     pub lanes: Vec<u32>,
-    /// With more arrows than this, colours alone tell the kinds of messages apart.
+    /// Diagrams with more arrows have no labels: only colours distinguish the kinds of messages.
     pub most_labels: usize,
     /// Silence longer than this many typical delays is shown as a gap.
     pub quiet: f64,
@@ -59,13 +59,13 @@ pub struct Diagram {
     pub points: Vec<Point>,
     /// Messages.
     pub arrows: Vec<Arrow>,
-    /// What lasts at one node.
+    /// Conditions that last at one node.
     pub bars: Vec<Bar>,
-    /// What is cut, all over.
+    /// Cut links and partitions.
     pub bands: Vec<Band>,
     /// Words at one moment.
     pub marks: Vec<Mark>,
-    /// Properties that broke.
+    /// Violated properties.
     pub violations: Vec<Mark>,
     /// Silence that was cut short.
     pub gaps: Vec<Band>,
@@ -73,7 +73,7 @@ pub struct Diagram {
     pub ticks: Vec<Tick>,
     /// The kinds of messages, in the order of their first.
     pub kinds: Vec<Kind>,
-    /// What colours mean.
+    /// The legend of colours.
     pub legend: Vec<Key>,
     /// Where lanes and axis begin and end: left, top, right, bottom.
     pub field: (f64, f64, f64, f64),
@@ -88,7 +88,7 @@ pub struct Diagram {
 /// The line of a node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lane {
-    /// Whose.
+    /// Its node.
     pub node: u32,
     /// Its name.
     pub label: String,
@@ -103,24 +103,24 @@ pub struct Point {
     pub entry: usize,
     /// Where.
     pub at: (f64, f64),
-    /// Why it happened.
+    /// The kind of its input.
     pub cause: Cause,
-    /// All about it.
+    /// Its story, for the tooltip.
     pub tooltip: String,
 }
 
-/// Why a step happened.
+/// The kind of input of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// The process came up.
+    /// The process started or recovered.
     Start,
-    /// The application asked.
+    /// A request of the application.
     Request,
-    /// A message came.
+    /// A message arrived.
     Message,
-    /// A timer ran out.
+    /// A timer fired.
     Timer,
-    /// The failure detector spoke.
+    /// The failure detector suspected or trusted a process.
     Detector,
 }
 
@@ -135,15 +135,15 @@ pub struct Arrow {
     pub to: (f64, f64),
     /// Its kind, as an index in [`Diagram::kinds`].
     pub kind: usize,
-    /// What became of it.
+    /// Whether it arrived, was lost or is still in flight.
     pub fate: Fate,
-    /// What it says, where there is room.
+    /// Its kind and values, if there is room.
     pub label: Option<Label>,
-    /// All about it.
+    /// Its story, for the tooltip.
     pub tooltip: String,
 }
 
-/// What became of a message.
+/// The end of a message in the diagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It arrived.
@@ -184,7 +184,7 @@ pub struct Bar {
     pub open: bool,
     /// A word, where there is room.
     pub label: Option<Label>,
-    /// All about it.
+    /// Its story, for the tooltip.
     pub tooltip: String,
 }
 

@@ -1,4 +1,4 @@
-//! Where a recording is not what it should be, down to the field.
+//! The difference between a recording and the expected run, down to the field.
 
 use std::fmt;
 
@@ -29,16 +29,16 @@ impl Place {
     }
 }
 
-/// What differs, what stands there, and what should.
+/// A difference: its place, the recorded value and the expected value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Difference {
-    /// Where.
+    /// The place of the difference.
     pub place: Place,
-    /// What.
+    /// The field that differs.
     pub what: String,
-    /// As the recording has it.
+    /// The recorded value.
     pub recorded: String,
-    /// As it should be.
+    /// The expected value.
     pub expected: String,
 }
 
@@ -113,7 +113,7 @@ fn differing<'a>(
     }
 }
 
-/// A sink that writes nothing, but compares a run that happens again with its recording.
+/// A sink that writes nothing: it compares a second run with the recording of the first.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     recorded: &'a Run,
@@ -122,7 +122,7 @@ pub struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares with `recorded`, as far as that goes.
+    /// Compares with `recorded`, up to its last entry.
     pub fn with(recorded: &'a Run) -> Self {
         Self { recorded, next: 0, found: None }
     }
@@ -143,7 +143,7 @@ impl Sink for Comparison<'_> {
             Some(recorded) => {
                 Difference::between(Place::Entry(at), &json(recorded), &json(&expected))
             }
-            // What was cut off is not known.
+            // The recording was cut off here: there is nothing to compare with.
             None if self.recorded.footer.is_none() => None,
             None => Some(Difference {
                 place: Place::End,

@@ -1,18 +1,18 @@
-//! What of a run to show: whose, which messages, when.
+//! Filters for a run: nodes, kinds of messages, a window of time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::messages::{Message, messages};
 use crate::{Entry, Header, IncidentKind, InputRecord, Run, Step, kind_of, text};
 
-/// What of a run to show; by default all of it.
+/// Selects the part of a run to show; by default all of it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Filter {
-    /// Whose steps, and the messages between them; none: everyone's.
+    /// The nodes whose steps and mutual messages are shown; none: all nodes.
     pub nodes: Option<BTreeSet<u32>>,
-    /// Which kinds of messages; none: all.
+    /// The kinds of messages that are shown; none: all kinds.
     pub kinds: Option<BTreeSet<String>>,
-    /// From when to when, in ticks, both included; none: from begin to end.
+    /// The first and the last tick that are shown; none: the whole run.
     pub window: Option<(u64, u64)>,
 }
 
@@ -22,12 +22,12 @@ impl Filter {
         self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&node))
     }
 
-    /// Whether what happens `at` this tick is shown.
+    /// Whether the events of tick `at` are shown.
     pub fn shows_time(&self, at: u64) -> bool {
         self.window.is_none_or(|(from, to)| (from..=to).contains(&at))
     }
 
-    /// Whether a message is shown, as far as its ends and its kind go.
+    /// Whether nodes and kind of a message pass the filter.
     fn fits(&self, message: &Message<'_>) -> bool {
         let named = |kinds: &BTreeSet<String>| {
             kinds.contains(message.kind()) || kinds.contains(&message.full_name())
@@ -37,7 +37,7 @@ impl Filter {
             && self.kinds.as_ref().is_none_or(named)
     }
 
-    /// Whether `run` has what is asked for; if not, what it has instead.
+    /// Checks that `run` has the selected nodes, kinds and times. The error lists those that it has.
     pub fn check(&self, run: &Run) -> Result<(), String> {
         for node in self.nodes.iter().flatten() {
             known_node(*node, &run.header)?;
@@ -91,29 +91,29 @@ impl Filter {
     }
 }
 
-/// What of an entry is shown.
+/// The part of an entry that is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// All but messages that are not shown.
+    /// All of it except hidden messages.
     All,
-    /// Only the messages that are shown: one of their ends lies outside the window.
+    /// Only messages whose other end lies inside the window.
     Messages,
     /// Nothing.
     Nothing,
 }
 
-/// A run seen through a filter. A message is shown whole or not at all: one that is under way at an
-/// edge of the window keeps the end that lies outside.
+/// A run seen through a filter. A message is shown whole or not at all: a message in flight at an edge
+/// of the window keeps its end outside.
 pub struct View<'a> {
     only: &'a Filter,
     run: &'a Run,
     messages: &'a BTreeMap<u64, Message<'a>>,
-    /// Entries outside the window that are ends of messages which are shown.
+    /// Entries outside the window that send or receive a shown message.
     ends: BTreeSet<usize>,
 }
 
 impl<'a> View<'a> {
-    /// `run` and its `messages`, as far as `only` lets them through.
+    /// `run` and its `messages`, filtered by `only`.
     pub fn new(run: &'a Run, messages: &'a BTreeMap<u64, Message<'a>>, only: &'a Filter) -> Self {
         let mut view = Self { only, run, messages, ends: BTreeSet::new() };
         if only.window.is_some() {
@@ -124,12 +124,12 @@ impl<'a> View<'a> {
         view
     }
 
-    /// What is known of the run as a whole.
+    /// The header of the run.
     pub(crate) fn header(&self) -> &Header {
         &self.run.header
     }
 
-    /// Whether a message is shown: it fits, and is under way at some time of the window.
+    /// Whether a message is shown: it passes the filter, and is in flight within the window.
     pub fn shows_message(&self, message: &Message<'_>) -> bool {
         let at = |i: usize| self.run.entries[i].at();
         let last = || ends_of(message).map(at).max().unwrap_or(0);
@@ -137,12 +137,12 @@ impl<'a> View<'a> {
         self.only.fits(message) && self.only.window.is_none_or(on_time)
     }
 
-    /// Whether entry `i` is shown, not just an end of a message.
+    /// Whether entry `i` itself is shown, not only its messages.
     pub fn shows(&self, i: usize) -> bool {
         self.extent(i) == Extent::All
     }
 
-    /// What of entry `i` is shown.
+    /// The part of entry `i` that is shown.
     pub fn extent(&self, i: usize) -> Extent {
         let entry = &self.run.entries[i];
         let inside = self.only.shows_time(entry.at());
@@ -170,7 +170,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether what `step` receives, if it is a message, is shown.
+    /// Whether the input of `step` is shown; every input but a message is.
     pub fn shows_input(&self, step: &Step) -> bool {
         let (from, id, kind) = match &step.input {
             InputRecord::Message { from, id, body } => (*from, *id, kind_of(body)),
@@ -179,7 +179,7 @@ impl<'a> View<'a> {
         };
         match self.messages.get(&id) {
             Some(message) => self.shows_message(message),
-            // Nobody knows how it was sent: a recording that begins later, or of one member.
+            // The recording does not have the sending: it began later, or is that of one member.
             None => {
                 let kinds = self.only.kinds.as_ref();
                 self.only.shows_node(from) && kinds.is_none_or(|kinds| kinds.contains(kind))
@@ -192,23 +192,25 @@ impl<'a> View<'a> {
         self.messages.get(&id).is_none_or(|message| self.shows_message(message))
     }
 
-    /// Entry `i` in words, as far as it is shown.
+    /// The shown part of entry `i` in sentences.
     pub fn lines(&self, i: usize) -> Vec<String> {
         let extent = self.extent(i);
         match &self.run.entries[i] {
             _ if extent == Extent::Nothing => Vec::new(),
             Entry::Step(step) => text::shown_lines(step, self, extent == Extent::All),
-            Entry::Incident(incident) => vec![text::incident_line(incident, self.messages)],
+            Entry::Incident(incident) => {
+                vec![text::incident_line(incident, self.header(), self.messages)]
+            }
         }
     }
 }
 
-/// The entries in which a message leaves, arrives or gets lost.
+/// The entries that send, receive or lose a message.
 fn ends_of<'a>(message: &'a Message<'_>) -> impl Iterator<Item = usize> + 'a {
     std::iter::once(message.sent).chain(message.received.iter().copied()).chain(message.lost)
 }
 
-/// Whether `node` is one of the run.
+/// Checks that the run has this node.
 pub fn known_node(node: u32, header: &Header) -> Result<(), String> {
     if header.nodes.contains(&node) {
         return Ok(());

@@ -1,17 +1,17 @@
-//! A run as data: who did what, when, and why.
+//! A run as data: each step of each process, with its time, its input and its effects.
 //!
 //! Every world (simulator, checker, network) records the same [`Run`], and every tool reads it
 //! without knowing the algorithm: messages, requests and states are plain JSON. `book/en/reference/run-format.md`
 //! describes the file.
 //!
 //! * [`Recorder`] writes a run down while it happens, to memory or to a file;
-//! * [`compact`] does so in a tenth of the bytes, while the simulation goes on;
-//! * [`Reader`] and [`Run::read`] read it again, with the line of whatever is wrong;
-//! * [`replay`](replay()) feeds it to fresh processes and compares what they do, [`Audit`] asks whether
-//!   the world could have done so, [`Comparison`] holds it against the run that happens again;
-//! * [`text`] tells it as a story, [`diagram`] lays it out in space and time, [`svg`] draws that;
-//! * [`export`] turns it into what other tools read;
-//! * [`causality`] says what could have caused what.
+//! * [`compact`] writes the same run in a tenth of the bytes, while the simulation goes on;
+//! * [`Reader`] and [`Run::read`] read it again; their errors name the line;
+//! * [`replay`](replay()) feeds it to fresh processes and compares their effects, [`Audit`] checks that
+//!   the world could have acted so, [`Comparison`] compares it with a second run from the same seed;
+//! * [`text`] prints it as a story, [`diagram`] lays it out in space and time, [`svg`] draws the layout;
+//! * [`export`] converts it into the formats of other tools;
+//! * [`causality`] has the happened-before order of its steps.
 
 mod audit;
 mod axis;
@@ -45,23 +45,23 @@ use serde_json::Value;
 /// The version of the format. A reader refuses every other one.
 pub const VERSION: u32 = 1;
 
-/// A run: what it was, what happened, how it ended.
+/// A run: its header, its entries in order, its verdict.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Run {
-    /// What was run.
+    /// The algorithm, the group and the world.
     pub header: Header,
-    /// What happened, in order.
+    /// The steps and incidents, in order.
     pub entries: Vec<Entry>,
-    /// How it ended; none where the recording was cut off.
+    /// The verdict; none if the recording was cut off.
     pub footer: Option<Footer>,
 }
 
-/// What was run. The first line of the file.
+/// The algorithm, the group and the world of a run. The first line of the file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Header {
     /// The version of the format.
     pub konklave: u32,
-    /// Its full name: `mutex/ricart-agrawala`.
+    /// The full name of the algorithm: `mutex/ricart-agrawala`.
     pub algorithm: String,
     /// The hash of its data sheet.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -71,31 +71,31 @@ pub struct Header {
     /// The name of the topology.
     #[serde(default)]
     pub topology: String,
-    /// Its edges between ids, where its name does not tell them.
+    /// The edges of the topology between ids, if its name does not determine them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edges: Option<Vec<(u32, u32)>>,
-    /// Where all chance came from.
+    /// The seed of all random choices.
     #[serde(default)]
     pub seed: u64,
-    /// Where it ran: `sim`, `check`, `threads`, `tcp` …
+    /// The world of the run: `sim`, `check`, `threads`, `tcp` …
     #[serde(default)]
     pub world: String,
     /// How many ticks of `at` make one unit of `time`.
     #[serde(default = "one")]
     pub unit: f64,
-    /// What people call that unit: `T`, `s` or `steps`.
+    /// The name of that unit: `T`, `s` or `steps`.
     #[serde(default)]
     pub time: String,
-    /// The mistake that was made on purpose.
+    /// The deliberate mistake in the algorithm, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mistake: Option<String>,
-    /// What was chosen among the algorithm's variants.
+    /// The chosen variants of the algorithm.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub chosen: BTreeMap<String, String>,
     /// The command that repeats the run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
-    /// All else about the world, free in form.
+    /// All other settings of the world, in free form.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub scenario: Value,
 }
@@ -131,8 +131,7 @@ impl Header {
         self.algorithm.split('/').next().unwrap_or("")
     }
 
-    /// What people call a node: `p0`, unless the scenario has `names`, as that of a recording of real
-    /// agents does.
+    /// The name of a node: `p0`, unless the scenario has `names`. The recording of real agents has names.
     pub fn name_of(&self, node: u32) -> String {
         let name = self.scenario.get("names").and_then(|names| names.get(node.to_string()));
         name.and_then(Value::as_str).map_or_else(|| format!("p{node}"), str::to_owned)
@@ -144,18 +143,18 @@ impl Header {
     }
 }
 
-/// Something that happened.
+/// One event of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Entry {
     /// A process made a step.
     Step(Step),
-    /// Something happened to the world.
+    /// An incident outside the processes: a crash, a lost message, a cut link.
     Incident(Incident),
 }
 
 impl Entry {
-    /// When it happened.
+    /// Its time, in ticks.
     pub fn at(&self) -> u64 {
         match self {
             Self::Step(step) => step.at,
@@ -175,17 +174,17 @@ impl Entry {
 /// One step of one process.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// When, in ticks.
+    /// Its time, in ticks.
     pub at: u64,
-    /// Who.
+    /// The process.
     pub node: u32,
-    /// Why.
+    /// The input that the process handled.
     #[serde(rename = "in")]
     pub input: InputRecord,
-    /// What `choose` answered, in order.
+    /// The answers of `choose`, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub draws: Vec<u32>,
-    /// What it did, in order.
+    /// The effects, in order.
     #[serde(default, rename = "do", skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<EffectRecord>,
     /// The state after it, if it differs from the state after the process's last step.
@@ -197,27 +196,27 @@ pub struct Step {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputRecord {
-    /// It comes up for the first time.
+    /// The process starts for the first time.
     Start,
-    /// It comes up after a crash.
+    /// The process restarts after a crash.
     Recover {
-        /// With what it had saved, if anything.
+        /// The record that it saved last, if it saved any.
         #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         saved: Option<Value>,
     },
-    /// The application asks.
+    /// A request of the application.
     Request(Value),
     /// A message arrives.
     Message {
-        /// Who sent it.
+        /// The sender.
         from: u32,
-        /// Which one; 0 where that is not known.
+        /// The number of the message; 0 if it is unknown.
         #[serde(default)]
         id: u64,
-        /// What it says.
+        /// The message itself.
         body: Value,
     },
-    /// A timer ran out.
+    /// A timer fires.
     Timer(Value),
     /// The failure detector suspects a peer.
     Suspect(u32),
@@ -225,9 +224,9 @@ pub enum InputRecord {
     Trust(u32),
     /// A message of the application arrives.
     Stamp {
-        /// Who sent it.
+        /// The sender.
         from: u32,
-        /// Which one; 0 where that is not known.
+        /// The number of the message; 0 if it is unknown.
         #[serde(default)]
         id: u64,
         /// The logical time it carries.
@@ -236,7 +235,7 @@ pub enum InputRecord {
 }
 
 impl InputRecord {
-    /// The other process that it is about, if any.
+    /// The sender or the suspected process, if the input names another process.
     pub(crate) fn peer(&self) -> Option<u32> {
         match self {
             Self::Message { from, .. } | Self::Stamp { from, .. } => Some(*from),
@@ -250,46 +249,46 @@ impl InputRecord {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectRecord {
-    /// It sends a message.
+    /// The process sends a message.
     Send {
-        /// To whom.
+        /// The receiver.
         to: u32,
-        /// Which one: no other message of the run has this number.
+        /// The number of the message: no other message of the run has it.
         id: u64,
-        /// What it says.
+        /// The message itself.
         body: Value,
     },
-    /// It starts a timer, or starts it anew.
+    /// The process sets a timer; a running timer of this name starts anew.
     SetTimer {
-        /// Which.
+        /// The name of the timer.
         timer: Value,
-        /// After how many nanoseconds it runs out.
+        /// The nanoseconds until it fires.
         after_ns: u64,
     },
-    /// It stops a timer.
+    /// The process cancels a timer.
     Cancel {
-        /// Which.
+        /// The name of the timer.
         timer: Value,
     },
-    /// It tells the application.
+    /// The process indicates something to the application.
     Indicate(Value),
-    /// It writes to stable storage.
+    /// The process saves a record to stable storage.
     Save(Value),
-    /// It met an input that its assumptions rule out.
+    /// The process met an input that its assumptions rule out.
     Unexpected(String),
 }
 
-/// Something that happens to the world rather than in a step.
+/// An event outside the processes.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Incident {
-    /// When, in ticks.
+    /// Its time, in ticks.
     pub at: u64,
-    /// What.
+    /// Its kind.
     #[serde(flatten)]
     pub kind: IncidentKind,
 }
 
-/// What can happen to the world.
+/// The kinds of incidents.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IncidentKind {
@@ -297,67 +296,67 @@ pub enum IncidentKind {
     Lost(u64),
     /// A message will arrive twice.
     Duplicated(u64),
-    /// A process stops.
+    /// A process crashes.
     Crash(u32),
-    /// A process comes up again; its next step is to recover.
+    /// A process restarts; its next step is to recover.
     Restart {
-        /// Who.
+        /// The process.
         node: u32,
-        /// What it remembers.
+        /// The part of its memory that survived.
         memory: Memory,
     },
-    /// A process sleeps.
+    /// A process pauses.
     Pause(u32),
-    /// A process wakes.
+    /// A process resumes.
     Resume(u32),
-    /// Links or sides are cut off, in words.
+    /// A link is cut or the network is partitioned, in words.
     Cut(String),
-    /// They are joined again, in words.
+    /// A link is restored or a partition ends, in words.
     Heal(String),
-    /// A message of the application leaves.
+    /// The application sends a message.
     AppMessage {
         /// Who sends it.
         from: u32,
-        /// To whom.
+        /// The receiver.
         to: u32,
-        /// Which one: no other message of the run has this number.
+        /// The number of the message: no other message of the run has it.
         id: u64,
     },
-    /// A property broke.
+    /// A property is violated.
     Violation {
-        /// Its name.
+        /// The name of the property.
         property: String,
-        /// What happened, in words.
+        /// The reason, in words.
         #[serde(default)]
         detail: String,
     },
 }
 
-/// What a restarted process remembers.
+/// The part of its memory that a restarted process keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
-    /// Only what it saved.
+    /// Only its saved record.
     #[default]
     Saved,
     /// Nothing.
     Nothing,
-    /// Everything, as if it had slept.
+    /// Everything, as if it had only paused.
     Everything,
 }
 
-/// How a run ended. The last line of the file.
+/// The verdict of a run. The last line of the file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Footer {
     /// The verdict: `ok`, `violated`, `stuck`, `unfinished` …
     #[serde(rename = "end")]
     pub verdict: String,
-    /// Counts and measures, free in form.
+    /// Counts and measures, in free form.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub summary: Value,
 }
 
-/// Keeps "there, and null" apart from "not there".
+/// Distinguishes a field that is null from a missing field.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

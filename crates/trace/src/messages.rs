@@ -1,4 +1,4 @@
-//! The messages of a run: each with its sending and what became of it.
+//! The messages of a run: each with its sending, its receipts or its loss.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Run, kind_of};
 pub struct Message<'a> {
     /// Its number.
     pub id: u64,
-    /// Who sent it.
+    /// The sender.
     pub from: u32,
-    /// To whom.
+    /// The receiver.
     pub to: u32,
-    /// What it says; none if it is one of the application.
+    /// Its body; none for a message of the application.
     pub body: Option<&'a Value>,
     /// The entry that sent it.
     pub sent: usize,
     /// The entries that received it: several if it was duplicated.
     pub received: Vec<usize>,
-    /// The entry that says it was lost.
+    /// The entry that records its loss.
     pub lost: Option<usize>,
-    /// Whether it was lost later than it was sent: nobody was there to receive it.
+    /// Whether it was lost later than it was sent: the receiver was down or cut off when it arrived.
     pub lost_on_arrival: bool,
-    /// The entry that says it was duplicated.
+    /// The entry that records its duplication.
     pub duplicated: Option<usize>,
 }
 
@@ -39,7 +39,7 @@ impl Message<'_> {
     /// for `{"Group":{"Prepare":…}}`. None for a message of the algorithm itself.
     pub fn layer(&self) -> Option<(&str, &str)> {
         let (layer, inner) = variant(self.body?)?;
-        // What is wrapped may stand beside what the wrapping needs.
+        // The layer may wrap the message as one field among others.
         let wrapped = variant(inner).or_else(|| variant(inner.get("message")?))?;
         let mut kind = wrapped;
         while let Some(deeper) = variant(kind.1) {
@@ -57,7 +57,7 @@ impl Message<'_> {
     }
 }
 
-/// A variant that holds something, and what it holds: fields have small letters.
+/// The name of a variant and its content. Names of variants begin with a capital, names of fields do not.
 fn variant(value: &Value) -> Option<(&str, &Value)> {
     let fields = value.as_object().filter(|fields| fields.len() == 1)?;
     let (name, inner) = fields.iter().next()?;

@@ -1,4 +1,4 @@
-//! Writing a run down while it happens.
+//! Recording a run while it happens.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::read::write_line;
 use crate::{EffectRecord, Entry, Footer, Header, Incident, IncidentKind, InputRecord, Run, Step};
 
-/// `value` as JSON; what JSON cannot say becomes a string that says so.
+/// `value` as JSON; a value that JSON cannot express becomes a string with the reason.
 pub(crate) fn json(value: &dyn erased_serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_else(|e| Value::String(format!("not JSON: {e}")))
 }
 
 impl InputRecord {
-    /// `input` as data; `id` is the number of the message, where it is one.
+    /// `input` as data; `id` is the number of the message, if the input is a message.
     pub fn new(input: InputView<'_>, id: u64) -> Self {
         match input {
             InputView::Start => Self::Start,
@@ -32,7 +32,7 @@ impl InputRecord {
         }
     }
 
-    /// The input that was recorded, of the algorithm of `process`.
+    /// The recorded input as an input of the algorithm of `process`.
     pub fn to_input(&self, process: &AnyProcess) -> serde_json::Result<Input<AnyProcess>> {
         Ok(match self {
             Self::Start => Input::Start,
@@ -56,7 +56,7 @@ impl InputRecord {
 }
 
 impl EffectRecord {
-    /// `effect` as data; `id` is the number of the message, where it is one.
+    /// `effect` as data; `id` is the number of the message, if the effect sends one.
     pub fn new(effect: EffectView<'_>, id: u64) -> Self {
         match effect {
             EffectView::Send(to, message) => Self::Send { to: to.0, id, body: json(message) },
@@ -72,15 +72,15 @@ impl EffectRecord {
     }
 }
 
-/// Where a recorder writes.
+/// The destination of a recorder.
 pub trait Sink {
-    /// What it is when all is written.
+    /// The result of a finished recording.
     type Done;
 
     /// Takes the next entry.
     fn entry(&mut self, entry: Entry);
 
-    /// All is over; without a footer, the run was cut off.
+    /// Ends the recording; without a footer, the run counts as cut off.
     fn finish(self, footer: Option<Footer>) -> Self::Done;
 }
 
@@ -97,8 +97,8 @@ impl Sink for Run {
     }
 }
 
-/// A run in a file, written as it goes. The first failure is told at the end; nothing is written
-/// after it.
+/// A run in a file, written entry by entry. After the first failure nothing more is written; `finish`
+/// returns that failure.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -130,17 +130,17 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Writes a run down, step by step.
+/// Records a run, step by step.
 ///
 /// A host calls [`begin`](Self::begin), then [`effect`](Self::effect) and [`draw`](Self::draw) as
-/// they come, then [`end`](Self::end). What else happens may be told at any time; told during a
-/// step, it is written after it.
+/// they come, then [`end`](Self::end). Incidents may be recorded at any time; an incident during a
+/// step is written after the step.
 #[derive(Debug)]
 pub struct Recorder<S> {
     sink: S,
     next_id: u64,
     open: Option<Step>,
-    /// What happened during the open step.
+    /// The incidents during the open step.
     waiting: Vec<Incident>,
     /// The state after each node's last step.
     states: BTreeMap<u32, AnyData>,
@@ -167,12 +167,12 @@ impl<S: Sink> Recorder<S> {
         Self { sink, next_id: 1, open: None, waiting: Vec::new(), states: BTreeMap::new() }
     }
 
-    /// Numbers messages from `first`: nodes that record apart take ranges apart.
+    /// Numbers messages from `first`: nodes with recordings of their own use disjoint ranges.
     pub fn number_from(self, first: u64) -> Self {
         Self { next_id: first.max(1), ..self }
     }
 
-    /// A step begins; `id` is the number of the message that arrives, or 0.
+    /// Begins a step; `id` is the number of the message that arrives, or 0.
     pub fn begin(&mut self, at: u64, node: ProcessId, input: InputView<'_>, id: u64) {
         self.close(None);
         let input = InputRecord::new(input, id);
@@ -180,7 +180,7 @@ impl<S: Sink> Recorder<S> {
         self.open = Some(Step { at, node: node.0, input, draws, effects, state: None });
     }
 
-    /// The process does something: the number of the message if it sends one, else 0.
+    /// Records an effect. Returns the number of the message if the process sends one, else 0.
     pub fn effect(&mut self, effect: EffectView<'_>) -> u64 {
         let id = if let EffectView::Send(..) = effect { self.take_id() } else { 0 };
         if let Some(step) = &mut self.open {
@@ -189,19 +189,19 @@ impl<S: Sink> Recorder<S> {
         id
     }
 
-    /// The process drew a number.
+    /// Records an answer of `choose`.
     pub fn draw(&mut self, drawn: u32) {
         if let Some(step) = &mut self.open {
             step.draws.push(drawn);
         }
     }
 
-    /// The step is over; `process` is the state after it.
+    /// Ends the step; `process` is the state after it.
     pub fn end(&mut self, process: &dyn Data) {
         self.close(Some(process));
     }
 
-    /// Something happens to the world.
+    /// Records an incident.
     pub fn incident(&mut self, at: u64, kind: IncidentKind) {
         let incident = Incident { at, kind };
         match self.open {
@@ -210,24 +210,24 @@ impl<S: Sink> Recorder<S> {
         }
     }
 
-    /// Message `id` will not arrive.
+    /// Records that message `id` will not arrive.
     pub fn lost(&mut self, at: u64, id: u64) {
         self.incident(at, IncidentKind::Lost(id));
     }
 
-    /// Message `id` will arrive twice.
+    /// Records that message `id` will arrive twice.
     pub fn duplicated(&mut self, at: u64, id: u64) {
         self.incident(at, IncidentKind::Duplicated(id));
     }
 
-    /// A message of the application leaves: its number.
+    /// Records that the application sends a message. Returns the number of the message.
     pub fn app_message(&mut self, at: u64, from: ProcessId, to: ProcessId) -> u64 {
         let id = self.take_id();
         self.incident(at, IncidentKind::AppMessage { from: from.0, to: to.0, id });
         id
     }
 
-    /// The run is over; without a footer it is marked as cut off.
+    /// Ends the run; without a footer the run counts as cut off.
     pub fn finish(mut self, footer: Option<Footer>) -> S::Done {
         self.close(None);
         self.sink.finish(footer)

@@ -30,18 +30,18 @@ pub struct ReplayError {
     pub step: usize,
     /// Its line in the file, if that has no blank lines.
     pub line: usize,
-    /// Who made it.
+    /// The process of the step.
     pub node: u32,
-    /// What differs.
+    /// The field that differs.
     pub what: String,
-    /// As the recording has it.
+    /// The recorded value.
     pub recorded: String,
-    /// As the replay has it.
+    /// The value of the replay.
     pub replayed: String,
 }
 
-/// Feeds every recorded input to `processes`, newly built and in node order, and compares all they
-/// do and become with what was recorded.
+/// Feeds every recorded input to `processes`, newly built and in node order, and compares their effects
+/// and states with the recorded ones.
 pub fn replay(
     run: &Run,
     processes: Vec<AnyProcess>,
@@ -60,7 +60,7 @@ pub struct Replayer {
     processes: Vec<AnyProcess>,
     /// The state after each process's last step.
     last: Vec<Option<AnyProcess>>,
-    /// What the last step did.
+    /// The effects of the last step.
     effects: Vec<Effect<AnyProcess>>,
     /// The clock that each message of the application took along, by its number.
     stamps: BTreeMap<u64, u64>,
@@ -106,17 +106,17 @@ impl Replayer {
         }
     }
 
-    /// What was compared so far.
+    /// The counts of what was compared so far.
     pub fn replayed(&self) -> Replayed {
         self.replayed
     }
 
-    /// Who takes part.
+    /// The group.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// What the last step did, in order.
+    /// The effects of the last step, in order.
     pub fn effects(&self) -> &[Effect<AnyProcess>] {
         &self.effects
     }
@@ -236,7 +236,7 @@ fn text(value: &Value) -> String {
     value.to_string()
 }
 
-/// The host of a replay: chance answers as recorded.
+/// The host of a replay: `choose` answers as recorded.
 struct Notes<'a> {
     draws: &'a [u32],
     drawn: usize,

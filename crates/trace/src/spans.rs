@@ -1,4 +1,4 @@
-//! What lasts: who waits, who is inside, who leads, who is down, what is cut.
+//! Conditions that last: a process waits, is inside, leads, is down; a link is cut.
 
 use std::collections::BTreeMap;
 
@@ -6,38 +6,38 @@ use serde_json::Value;
 
 use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Run, kind_of, text};
 
-/// Something that lasts from one entry to another, at one node or everywhere.
+/// A condition that lasts from one entry to another, at one node or in the whole network.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Span {
     pub(crate) what: Lasting,
-    /// At whom; none for the whole world.
+    /// The node; none for the whole network.
     pub(crate) node: Option<u32>,
     pub(crate) label: String,
     pub(crate) begin: usize,
-    /// None: until the end of the run.
+    /// The entry that ends it; none if it lasts until the end of the run.
     pub(crate) end: Option<usize>,
 }
 
-/// What lasts.
+/// A kind of condition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Lasting {
-    /// Asked for the critical section, not yet granted.
+    /// The process has requested the critical section and has no grant yet.
     Waiting,
-    /// In the critical section.
+    /// The process is in the critical section.
     Inside,
-    /// In office.
+    /// The process leads.
     Leading,
-    /// Knows who leads.
+    /// The process follows a leader.
     Following,
-    /// Crashed.
+    /// The process is down after a crash.
     Down,
-    /// Asleep.
+    /// The process is paused.
     Paused,
-    /// Cut off.
+    /// A link or a part of the network is cut off.
     Cut,
 }
 
-/// All that lasts in `run`, in the order of beginning.
+/// The conditions of `run`, ordered by their begin.
 pub(crate) fn spans(run: &Run) -> Vec<Span> {
     let mut open = Spans::default();
     for (i, entry) in run.entries.iter().enumerate() {
@@ -66,7 +66,7 @@ pub(crate) fn spans(run: &Run) -> Vec<Span> {
 #[derive(Default)]
 struct Spans {
     all: Vec<Span>,
-    /// Which of them last, by node.
+    /// The indices of open conditions, by node and kind.
     open: BTreeMap<(Option<u32>, Lasting), Vec<usize>>,
 }
 

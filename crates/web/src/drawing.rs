@@ -179,7 +179,7 @@ fn told<'a>(
                 IncidentKind::AppMessage { .. } => (None, 18),
                 IncidentKind::Violation { .. } => (None, 19),
             };
-            (node, cause, vec![incident_line(incident, messages)], None)
+            (node, cause, vec![incident_line(incident, header, messages)], None)
         }
     }
 }

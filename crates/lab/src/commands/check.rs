@@ -324,7 +324,8 @@ fn tell(
     };
     writeln!(out, "{what}, {length} steps:")?;
     writeln!(out)?;
-    let options = text::Options { states: args.states, ..text::Options::default() };
+    let options =
+        text::Options { states: args.states, debug: args.debug, ..text::Options::default() };
     writeln!(out, "{}", text::transcript(witness, &options))?;
     if let Some(from) = report.witness_loops_from {
         writeln!(out, "From step {} on, the run repeats for ever.", from + 1)?;

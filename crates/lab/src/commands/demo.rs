@@ -105,9 +105,19 @@ fn lock(
     };
     let outcome = entry.simulate(&entry.plan(scenario)?, true)?;
     let run = outcome.run.ok_or_else(|| io::Error::other("the run was not recorded"))?;
-    let grants = text::transcript(&run, &text::Options::default());
-    for line in grants.lines().filter(|l| l.contains("asked") || l.contains("Granted")) {
-        writeln!(out, "  {line}")?;
+    let story = text::transcript(&run, &text::Options::default());
+    let mut subject = "";
+    for line in story.lines() {
+        match line.trim_start().strip_prefix("is granted") {
+            Some(rest) => writeln!(out, "  {subject} is granted{rest}")?,
+            None if line.contains("requests:") => writeln!(out, "  {line}")?,
+            None => {}
+        }
+        // Effects stand below their step: its line has the time and the process.
+        if !line.starts_with("        ") {
+            let words = line.match_indices(' ').filter(|(i, _)| !line[..*i].trim().is_empty());
+            subject = words.map(|(i, _)| &line[..i]).nth(1).unwrap_or(line);
+        }
     }
     writeln!(
         out,

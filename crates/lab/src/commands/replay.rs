@@ -93,9 +93,10 @@ pub(crate) fn replay(catalog: &Catalog, args: &ReplayArgs) -> Done {
 
 /// The run in words, if they are asked for.
 fn tell_story(out: &mut impl Write, args: &ReplayArgs, run: &Run) -> std::io::Result<()> {
-    if args.story || args.states || args.only.is_some() {
+    if args.story || args.states || args.debug || args.only.is_some() {
         let nodes = args.only.as_ref().map(|nodes| nodes.iter().copied().collect());
-        let options = text::Options { states: args.states, nodes, most_lines: None };
+        let options =
+            text::Options { states: args.states, debug: args.debug, nodes, most_lines: None };
         writeln!(out, "{}", text::transcript(run, &options))?;
     }
     Ok(())

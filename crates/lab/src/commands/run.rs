@@ -33,7 +33,7 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
     warn(&entry.name(), &plan);
     let requests: u64 = plan.workload.requests.iter().map(|k| u64::from(*k)).sum();
     let small = requests.saturating_mul(plan.setup.group.len() as u64) <= RECORD_UP_TO;
-    let told = args.format == Format::Text && (args.story || args.states || small);
+    let told = args.format == Format::Text && (asks_for_story(&args) || small);
     let record = told || record_to.is_some() || draw_to.is_some();
     // A run that is only recorded is written while it goes on, so that it needs no memory.
     if let Some(target) = record_to.take_if(|_| {
@@ -221,12 +221,16 @@ fn print(args: &RunArgs, outcome: &Outcome) -> io::Result<()> {
     }
 }
 
+fn asks_for_story(args: &RunArgs) -> bool {
+    args.story || args.states || args.debug
+}
+
 fn tell(args: &RunArgs, run: &Run, out: &mut impl Write) -> io::Result<()> {
-    let asked = args.story || args.states;
-    if !asked && run.entries.len() > SHORT {
+    if !asks_for_story(args) && run.entries.len() > SHORT {
         return Ok(());
     }
-    let options = text::Options { states: args.states, ..text::Options::default() };
+    let options =
+        text::Options { states: args.states, debug: args.debug, ..text::Options::default() };
     writeln!(out, "{}", text::transcript(run, &options))
 }
 

@@ -24,7 +24,8 @@ pub(crate) fn shrink(catalog: &Catalog, args: &ShrinkArgs) -> Done {
     match args.format {
         Format::Text => {
             let mut out = stdout();
-            writeln!(out, "{}", text::transcript(&shrunk.run, &text::Options::default()))?;
+            let options = text::Options { debug: args.debug, ..text::Options::default() };
+            writeln!(out, "{}", text::transcript(&shrunk.run, &options))?;
             writeln!(
                 out,
                 "{} · {} nodes",

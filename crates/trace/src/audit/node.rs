@@ -1,25 +1,25 @@
-//! What is known of one node during an audit.
+//! The state of one node during an audit.
 
 use serde_json::Value;
 
 use super::{Wrong, wrong};
 use crate::{EffectRecord, Header, InputRecord, Memory, Step};
 
-/// What a node can do next, and why.
+/// The state that decides which steps a node can make next.
 #[derive(Debug)]
 pub(super) struct Node<'a> {
     pub(super) up: bool,
-    /// How many pauses keep it from going on.
+    /// The number of pauses that have not ended.
     asleep: u32,
-    /// Whether it came up before.
+    /// Whether it has started before.
     started: bool,
     /// Whether it ever crashed.
     fell: bool,
-    /// It came up again and has not made its first step.
+    /// It has restarted and has not made its first step.
     recovers: Option<Memory>,
-    /// What it wrote to stable storage last.
+    /// The record that it saved last.
     saved: Option<&'a Value>,
-    /// Which timers run, since when and for how many nanoseconds.
+    /// The running timers, each with the time when it was set and its nanoseconds.
     timers: Vec<(&'a Value, u64, u64)>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Node<'a> {
         !self.timers.is_empty()
     }
 
-    /// Whether a detector has a reason to speak of it: it crashed, or never came up.
+    /// Whether a detector has a reason to suspect it: it crashed, or never started.
     pub(super) fn is_notable(&self) -> bool {
         self.fell || !self.started
     }
@@ -154,7 +154,7 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn restart(&mut self, me: u32, memory: Memory) -> Result<(), Wrong> {
-        // Who was down from the start never came up before.
+        // A process that was down from the start has never started before.
         if self.up && self.started {
             return Err(wrong(
                 format!("p{me} is up"),

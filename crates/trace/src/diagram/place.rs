@@ -316,7 +316,7 @@ impl Layout<'_> {
             self.diagram.width = self.diagram.width.max(start + width + 24.0);
             let at = (start + width / 2.0, 100.0 + 18.0 * row.min(most) as f64);
             let label = Label { text, at, angle: 0.0 };
-            let told = incident_line(incident, self.messages);
+            let told = incident_line(incident, &self.run.header, self.messages);
             let tooltip = format!("{} {told}", self.time(i));
             self.diagram.violations.push(Mark { x, label, tooltip });
         }

@@ -49,14 +49,14 @@ pub(super) fn sequence(run: &Run, options: &Options) -> (Vec<u32>, Vec<Item>) {
                 | IncidentKind::Restart { node, .. }
                 | IncidentKind::Pause(node)
                 | IncidentKind::Resume(node) => {
-                    let line = incident_line(incident, &messages);
-                    let said = line.trim_start_matches(&format!("xx p{node} "));
-                    let lines = vec![format!("{said} @{}", writer.now())];
+                    let line = incident_line(incident, &run.header, &messages);
+                    let name = run.header.name_of(*node);
+                    let event = line.strip_prefix(&name).unwrap_or(&line).trim_start();
+                    let lines = vec![format!("{event} @{}", writer.now())];
                     items.push(Item::Note { node: *node, lines });
                 }
                 IncidentKind::Cut(_) | IncidentKind::Heal(_) | IncidentKind::Violation { .. } => {
-                    let line = incident_line(incident, &messages);
-                    let line = line.trim_start_matches("xx ");
+                    let line = incident_line(incident, &run.header, &messages);
                     items.push(Item::Everyone(format!("{line} @{}", writer.now())));
                 }
                 IncidentKind::Duplicated(_) | IncidentKind::AppMessage { .. } => {}

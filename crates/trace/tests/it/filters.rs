@@ -101,9 +101,12 @@ fn ends_in(log: &str) -> (usize, usize) {
     let (mut sends, mut receipts) = (0, 0);
     for event in log.lines().step_by(2) {
         for part in event.split("; ") {
-            receipts += usize::from(part.contains(" <- p"));
-            if let Some((_, to)) = part.split_once("-> ") {
-                sends += to.split(' ').take_while(|word| is_node(word)).count();
+            receipts += usize::from(part.contains(" receives "));
+            if let Some((_, sent)) = part.split_once("sends ")
+                && let Some((_, to)) = sent.split_once(" to ")
+            {
+                let receivers = to.split(" (").next().unwrap_or_default();
+                sends += receivers.split([' ', ',']).filter(|word| is_node(word)).count();
             }
         }
     }

@@ -151,7 +151,87 @@ fn nothing_saved_is_told_from_a_record_without_content() {
 }
 
 #[test]
-fn the_story_tells_every_input_and_effect() {
+fn story_has_a_sentence_for_every_input_and_effect() {
+    let story = "   0 p0 starts
+        sets its timer for 3 T
+   0 p1 starts
+        sets its timer for 3 T
+ 0.5 p0 makes a request
+        draws 5 and 4
+        saves an empty record
+        sends Rolled(9) to p1
+        indicates: (9, \"so much & \\\"more\\\"\")
+ 0.5 Rolled(9) from p0 to p1 is duplicated
+ 1.5 p1 receives Rolled(9) from p0
+ 1.6 p1 receives Rolled(9) from p0
+   2 p1 receives Hello from p0
+        meets an unexpected input: a greeting
+   3 p0's timer fires
+        cancels its timer
+   4 p0 crashes
+   5 p0 restarts with what it saved
+   5 p0 recovers with an empty record
+   6 p1 suspects p0
+   7 p1 trusts p0 again
+   8 p0 sends an application message to p1
+   9 p1 receives an application message from p0, clock 12
+";
+    assert_eq!(text::transcript(&all_inputs(), &text::Options::default()), story);
+}
+
+/// One step of `p0` among `p0`, `p1`, `p2`, in the words of the story.
+fn lines_of(input: serde_json::Value, effects: serde_json::Value) -> Vec<String> {
+    let step = serde_json::json!({ "at": 0, "node": 0, "in": input, "do": effects });
+    let step = serde_json::from_value(step).expect("a step");
+    text::step_lines(&step, &Header::new("test/words", vec![0, 1, 2]), false)
+}
+
+#[test]
+fn story_renders_maps_sets_options_and_nested_records() {
+    let view = serde_json::json!({ "generation": 0, "epoch": 1, "coordinator": 2 });
+    let lines = lines_of(
+        serde_json::json!({ "message": { "from": 1, "id": 1, "body": {
+            "Token": { "served": { "0": 1, "1": 0, "2": 3 }, "queue": [] } } } }),
+        serde_json::json!([
+            { "send": { "to": 1, "id": 2, "body": { "Group": { "Accept": {
+                "view": view, "leader": 2, "next": null, "others": [], "is_last": true,
+                "early": { "7": { "from": 1, "number": 4 } } } } } } },
+            { "send": { "to": 2, "id": 3, "body": { "Lot": [1, null, [0, 2]] } } },
+            { "set_timer": { "timer": { "Ask": { "from": 2, "number": 5 } }, "after_ns": 3_000_000 } },
+            { "save": { "incarnation": 1, "awaiting": [0, 2] } },
+            { "indicate": { "Granted": { "fence": [0, 3] } } },
+            { "indicate": { "Following": { "leader": 1, "epoch": 4 } } },
+            { "indicate": { "StepDown": { "view": view } } },
+        ]),
+    );
+    let expected = [
+        "p0 receives Token from p1 (served (p0: 1, p1: 0, p2: 3), queue empty)",
+        "sends Group/Accept to p1 (view 1 of p2, leader p2, is last, early (7: message 4 of p1))",
+        "sends Lot(1, none, (0, 2)) to p2",
+        "sets timer Ask for 3 T (message 5 of p2)",
+        "saves incarnation 1, awaiting (p0, p2)",
+        "is granted, fence (0, 3)",
+        "follows p1, epoch 4",
+        "indicates: step down, view 1 of p2",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn long_values_lose_their_deepest_records_first() {
+    let entry =
+        |n: u32| serde_json::json!({ "position": n, "command": { "name": "a".repeat(20) } });
+    let entries: Vec<_> = (0..9).map(entry).collect();
+    let body = serde_json::json!({ "Sync": { "base": 7, "entries": entries } });
+    let lines = lines_of(
+        serde_json::json!({ "message": { "from": 1, "id": 1, "body": body } }),
+        serde_json::json!([]),
+    );
+    assert_eq!(lines, ["p0 receives Sync from p1 (base 7, entries (9 entries))"]);
+}
+
+#[test]
+fn debug_prints_every_input_and_effect_in_raw_values() {
     let story = "   0 p0 starts
         .. timer None in 3 T
    0 p1 starts
@@ -176,7 +256,8 @@ fn the_story_tells_every_input_and_effect() {
    8 p0 -> p1 message of the application
    9 p1 <- p0 message of the application at clock 12
 ";
-    assert_eq!(text::transcript(&all_inputs(), &text::Options::default()), story);
+    let options = text::Options { debug: true, ..text::Options::default() };
+    assert_eq!(text::transcript(&all_inputs(), &options), story);
 }
 
 #[test]

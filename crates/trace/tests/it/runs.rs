@@ -191,11 +191,11 @@ fn a_long_run_can_be_read_entry_by_entry() {
 fn a_story_can_be_short_and_about_one_node() {
     let run = three_entries();
     let nodes = Some(BTreeSet::from([2]));
-    let options = text::Options { states: false, nodes, most_lines: Some(3) };
-    let story = "   0 p2 asked Acquire
-        -> p0 p1 Request { timestamp: 1 }
-   1 p2 <- p0 Request { timestamp: 1 }
-… 7 more
+    let options = text::Options { nodes, most_lines: Some(3), ..text::Options::default() };
+    let story = "   0 p2 requests: acquire
+        sends Request to p0 and p1 (timestamp 1)
+   1 p2 receives Request from p0 (timestamp 1)
+… 7 more lines
 ";
     assert_eq!(text::transcript(&run, &options), story);
 }
@@ -246,8 +246,11 @@ fn nodes_are_called_as_the_scenario_says() {
     let labels: Vec<&str> = diagram.lanes.iter().map(|lane| lane.label.as_str()).collect();
     assert_eq!(labels, ["<north>", "p1", "a longer name"]);
     let story = text::transcript(&run, &text::Options::default());
-    assert!(story.contains("<north> asked") && story.contains("p1 <- <north>"), "{story}");
-    assert!(story.contains("-> p1 a longer name"), "{story}");
+    assert!(
+        story.contains("<north> requests") && story.contains("p1 receives Request from <north>"),
+        "{story}"
+    );
+    assert!(story.contains("to p1 and a longer name ("), "{story}");
     assert!(!story.contains("p0") && !story.contains("p2"), "{story}");
 }
 
