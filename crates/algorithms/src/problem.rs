@@ -16,6 +16,10 @@ pub struct ProblemSheet {
     pub properties: &'static [Property],
     /// The properties in the table of the command `guarantees`, by their words; empty: no table.
     pub guarantees: &'static [&'static str],
+    /// The violations that no crash and no loss may cause: without them `tolerance` calls an algorithm safe.
+    pub safety: &'static [&'static str],
+    /// The violations that a judge can only see at the end of a run: after them the property is broken for good.
+    pub at_end: &'static [&'static str],
     /// Whether clients make requests.
     pub asks: bool,
     /// Whether a served client keeps its grant for a while (`--hold`).

@@ -3,7 +3,7 @@
 //! A permutation of the places renames every numbered value: locals, messages, observations, environments.
 //! Nobody declares how; it follows from two rules. The start is renamed to itself. If a query is renamed to
 //! another, its answer is renamed to the other's answer. If a value would need two images under one
-//! permutation, that permutation is refuted. docs/checking.md says why this is enough.
+//! permutation, that permutation is refuted. book/en/learn/checking.md says why this is enough.
 
 use rustc_hash::FxHashSet;
 

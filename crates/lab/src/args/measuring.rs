@@ -50,7 +50,7 @@ Examples:
   konklave anchors                                measure every figure of the theory
   konklave anchors --long                         ten times as many runs: errors a third as large
   konklave anchors --format json                  each with the command that repeats it
-  konklave anchors --format markdown              as in docs/group.md
+  konklave anchors --format markdown              as in book/en/learn/groups.md
 Exit codes: 0 every figure holds · 1 at least one figure does not hold")]
 pub(crate) struct AnchorsArgs {
     /// Seed of losses and timers
