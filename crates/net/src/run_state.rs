@@ -198,8 +198,8 @@ impl RunState {
             && let Some(request) = self.ledger.application.next(at)
         {
             let hold = (self.is_hold)(&request);
-            let now = self.elapsed();
-            let pause = (self.pause)(PauseContext { at, hold, now });
+            let context = PauseContext { at, hold, now: self.elapsed() };
+            let pause = (self.pause)(context);
             node.next_request = Some((request, self.clock + pause.min(LONGEST)));
         }
         self.count_active(node);

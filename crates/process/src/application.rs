@@ -1,39 +1,39 @@
-//! Who uses the algorithm.
+//! The clients of an algorithm.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
 use crate::{Process, ProcessId};
 
-/// The application at all processes, without time: what may be asked next, and when it is content.
+/// The clients at all processes, without time: which request each may make next, and which of them wait.
 ///
-/// The checker tries each permitted request at every moment, the simulator and the network after a
-/// pause; so the same clients drive all three worlds.
+/// The checker tries each permitted request in every state, the simulator and the network make it after a
+/// pause. So the same clients drive all three worlds.
 pub trait Application<P: Process>: Clone + Eq + Hash + Debug {
-    /// What the application at `at` may ask now.
+    /// The request that the client at `at` may make now, if any.
     fn next(&self, at: ProcessId) -> Option<P::Request>;
 
-    /// It has asked.
+    /// The client at `at` made a request.
     fn on_request(&mut self, at: ProcessId, request: &P::Request);
 
-    /// It was told.
+    /// The client at `at` got an indication.
     fn on_indication(&mut self, at: ProcessId, indication: &P::Indication);
 
-    /// Its process has stopped.
+    /// The process `at` crashed.
     fn on_crash(&mut self, _at: ProcessId) {}
 
-    /// Its process is up again.
+    /// The process `at` restarted.
     fn on_restart(&mut self, _at: ProcessId) {}
 
-    /// Something will happen at `at` soon: a chance to prefetch what is kept for it, in large groups.
+    /// An event at `at` comes soon: a chance to prefetch the data of its client, in large groups.
     #[inline]
     fn prefetch(&self, _at: ProcessId) {}
 
-    /// Whether the application at `at` has been granted something that it has not given back.
+    /// Whether the client at `at` has been granted something and has not released it.
     fn holds(&self, _at: ProcessId) -> bool {
         false
     }
 
-    /// Who still waits for an answer: nobody may when nothing more can happen.
+    /// The processes whose clients wait for an indication. At the end of a run no client may wait.
     fn waiting(&self) -> Vec<ProcessId>;
 }

@@ -11,7 +11,7 @@ use crate::{Group, ProcessId, ProcessMap};
 pub struct Timestamp {
     /// The time.
     pub time: u32,
-    /// Who took it: breaks ties.
+    /// The process that took it; breaks ties.
     pub process: ProcessId,
 }
 
@@ -28,13 +28,13 @@ impl LamportClock {
         self.0
     }
 
-    /// An event of our own happens.
+    /// Counts an event of this process; returns its time.
     pub fn tick(&mut self) -> u32 {
         self.0 = self.0.saturating_add(1);
         self.0
     }
 
-    /// We learn of an event at `time`.
+    /// Advances the clock past the time of an event elsewhere.
     pub fn witness(&mut self, time: u32) {
         self.0 = self.0.max(time);
     }
@@ -45,7 +45,7 @@ impl LamportClock {
 pub struct VectorClock(ProcessMap<u32>);
 
 impl VectorClock {
-    /// The clock of one who knows of nothing.
+    /// A clock that knows of no event.
     pub fn new(group: &Group) -> Self {
         Self(ProcessMap::new(group, 0))
     }
@@ -55,24 +55,24 @@ impl VectorClock {
         self.0[p]
     }
 
-    /// An event of `me` happens.
+    /// Counts an event of `me`.
     pub fn tick(&mut self, me: ProcessId) {
         self.0[me] += 1;
     }
 
-    /// We learn all that `other` knows.
+    /// Takes over all events that `other` knows.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.0.values_mut().zip(other.0.values()) {
             *mine = (*mine).max(*theirs);
         }
     }
 
-    /// Whether all that `self` knows is known to `other`.
+    /// Whether `other` knows all events that `self` knows.
     pub fn is_known_to(&self, other: &Self) -> bool {
         self.0.values().zip(other.0.values()).all(|(a, b)| a <= b)
     }
 
-    /// Whether neither knows all of the other.
+    /// Whether each knows an event that the other does not.
     pub fn is_concurrent_with(&self, other: &Self) -> bool {
         !self.is_known_to(other) && !other.is_known_to(self)
     }

@@ -1,4 +1,4 @@
-//! A number or none, in four bytes.
+//! An optional number in four bytes.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 
 use crate::set::Numbered;
 
-/// An id or a port, or none, where millions are kept: half the size of an [`Option`], which it is
-/// compared with, shown and recorded like.
+/// An optional id or port in half the size of an [`Option`], for arrays of millions. It compares, prints and
+/// serialises like an `Option`.
 pub struct CompactOption<T> {
     /// The number plus one; 0 for none.
     code: u32,
@@ -20,31 +20,31 @@ impl<T: Numbered> CompactOption<T> {
     /// None.
     pub const NONE: Self = Self { code: 0, of: PhantomData };
 
-    /// What it is.
+    /// The value, as an [`Option`].
     #[inline]
     pub fn get(self) -> Option<T> {
         self.code.checked_sub(1).map(|number| T::numbered(number as usize))
     }
 
-    /// Takes it out: none is left.
+    /// Takes the value out and leaves none.
     #[inline]
     pub fn take(&mut self) -> Option<T> {
         std::mem::take(self).get()
     }
 
-    /// What it is, but for `x`.
+    /// The value, or none if it is `x`.
     #[inline]
     pub fn without(self, x: T) -> Self {
         if self == Self::from(x) { Self::NONE } else { self }
     }
 
-    /// Whether there is none.
+    /// Whether it has no value.
     #[inline]
     pub fn is_none(self) -> bool {
         self.code == 0
     }
 
-    /// Whether there is one.
+    /// Whether it has a value.
     #[inline]
     pub fn is_some(self) -> bool {
         self.code != 0
@@ -134,7 +134,7 @@ mod tests {
     use crate::{Port, ProcessId};
 
     #[test]
-    fn it_is_what_an_option_is_in_half_the_size() {
+    fn behaves_like_an_option_in_half_the_size() {
         assert_eq!(size_of::<CompactOption<ProcessId>>(), 4);
         let all = [None, Some(0), Some(1), Some(crate::MAX_ID)].map(|x| x.map(ProcessId));
         for a in all {

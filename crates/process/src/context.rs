@@ -1,4 +1,4 @@
-//! What a process acts through.
+//! The interface through which a process acts on its host.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use smallvec::SmallVec;
 
 use crate::{Effect, Group, Process, ProcessId};
 
-/// What a host does for a process: the simulator, the checker and the network each have one.
+/// A host carries out the effects of a process. The simulator, the checker and the network each have one.
 pub trait Host<P: Process> {
-    /// Carries out one effect, after all those before it.
+    /// Carries out one effect. Effects are carried out in their order.
     fn perform(&mut self, effect: Effect<P>);
-    /// Sends a message: the effect that all time goes into, so a host may have a short way for it.
+    /// Sends a message. This is by far the most frequent effect, so a host may override it with a faster path.
     #[inline]
     fn send(&mut self, to: ProcessId, message: P::Message) {
         self.perform(Effect::Send { to, message });
     }
-    /// A number below `bound`: drawn from the seed, or each in turn when every run is explored.
+    /// A number below `bound`: drawn from the seed, or, in the checker, each in turn.
     fn choose(&mut self, bound: u32) -> u32;
 }
 
@@ -33,25 +33,25 @@ impl<'a, P: Process> Context<'a, P> {
         Self { me, group, host }
     }
 
-    /// Our own id.
+    /// The id of this process.
     #[inline]
     pub fn me(&self) -> ProcessId {
         self.me
     }
 
-    /// The group we are a member of.
+    /// The group of this process.
     #[inline]
     pub fn group(&self) -> &'a Group {
         self.group
     }
 
-    /// How many we are.
+    /// The number of members.
     #[inline]
     pub fn group_size(&self) -> usize {
         self.group.len()
     }
 
-    /// Everyone but us, in the order of the group.
+    /// All members but this process, in node order.
     pub fn others(&self) -> impl Iterator<Item = ProcessId> + use<'a, P> {
         let me = self.me;
         self.group.members().iter().copied().filter(move |&p| p != me)
@@ -63,14 +63,14 @@ impl<'a, P: Process> Context<'a, P> {
         self.host.send(to, message);
     }
 
-    /// Sends `message` to everyone but us.
+    /// Sends `message` to all members but this process.
     pub fn send_to_others(&mut self, message: P::Message) {
         for to in self.others() {
             self.send(to, message.clone());
         }
     }
 
-    /// Starts `timer`, or starts it anew if it runs.
+    /// Starts `timer`, or restarts it if it runs.
     pub fn set_timer(&mut self, timer: P::Timer, after: Duration) {
         self.host.perform(Effect::SetTimer { timer, after });
     }
@@ -80,23 +80,23 @@ impl<'a, P: Process> Context<'a, P> {
         self.host.perform(Effect::CancelTimer { timer });
     }
 
-    /// Tells the application.
+    /// Gives an indication to the client.
     #[inline]
     pub fn indicate(&mut self, indication: P::Indication) {
         self.host.perform(Effect::Indicate(indication));
     }
 
-    /// Writes `record` to stable storage before anything that follows.
+    /// Writes `record` to stable storage, before any later effect.
     pub fn save(&mut self, record: P::Record) {
         self.host.perform(Effect::Save(record));
     }
 
-    /// Reports an input that our assumptions rule out.
+    /// Reports an input that the algorithm's assumptions rule out.
     pub fn unexpected(&mut self, what: &'static str) {
         self.host.perform(Effect::Unexpected(what));
     }
 
-    /// Does something, as the layer above says it.
+    /// Has an effect.
     pub(crate) fn perform(&mut self, effect: Effect<P>) {
         self.host.perform(effect);
     }
@@ -106,8 +106,8 @@ impl<'a, P: Process> Context<'a, P> {
         self.host.choose(bound)
     }
 
-    /// Runs one step of the layer below. Its messages, timers and records travel inside ours; what
-    /// it indicates comes back to the caller.
+    /// Runs one step of the layer below. Its messages, timers and records travel inside those of this layer;
+    /// its indications are returned to the caller.
     pub fn below<L>(&mut self, step: impl FnOnce(&mut Context<'_, L>)) -> Indications<L>
     where
         L: Process,
@@ -123,10 +123,10 @@ impl<'a, P: Process> Context<'a, P> {
     }
 }
 
-/// What a lower layer told the layer above during one step.
+/// The indications of a lower layer during one step.
 pub type Indications<L> = SmallVec<[<L as Process>::Indication; 2]>;
 
-/// The host of the layer below: lifts its effects into those of the layer above.
+/// The host of the layer below: converts its effects into those of the layer above.
 struct Below<'a, U: Process, L: Process> {
     upper: &'a mut dyn Host<U>,
     indications: Indications<L>,
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::{Input, NoRecord};
 
-    /// Echoes, and tells after a second.
+    /// A lower layer: sends the number requested, and indicates each number received.
     #[derive(Clone, PartialEq, Eq, Hash, Debug)]
     struct Lower;
 
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_layer_below_does_travels_inside_what_we_do() {
+    fn effects_of_the_lower_layer_travel_inside_those_of_the_upper_one() {
         let second = Duration::from_secs(1);
         assert_eq!(
             step(Input::Request(5)),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_indicates_comes_back_to_the_caller() {
+    fn indications_of_the_lower_layer_are_returned_to_the_caller() {
         let heard = Input::Message { from: ProcessId(1), message: Message::Lower(3) };
         let expected = [Effect::CancelTimer { timer: () }, Effect::Indicate(vec![3, 4])];
         assert_eq!(step(heard), expected);

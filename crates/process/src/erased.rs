@@ -1,8 +1,8 @@
-//! The seam between algorithms and worlds: processes, clients, judges and measures without their types.
+//! Type erasure between algorithms and worlds: processes, clients, judges and measures of any algorithm.
 //!
 //! A world that is written for [`AnyProcess`] is compiled once, however many algorithms there are. An
-//! [`AnyProcess`] is a [`Process`] like any other: equal, hashed, printed and written down as the value inside
-//! it. Only what must be fast for millions of steps (the simulator's loop) is compiled for each algorithm.
+//! [`AnyProcess`] is a [`Process`] itself: it compares, hashes, prints and serialises as the process inside.
+//! Only the simulator's loop, which must be fast for millions of steps, is compiled for each algorithm.
 
 mod client;
 mod data;
@@ -18,5 +18,5 @@ pub use meter::AnyMeter;
 pub use process::{AnyProcess, Portable, Recordable};
 pub use view::{EffectView, InputView};
 
-/// What every world fails with if data of one algorithm is handed to another: a bug of the host.
+/// The panic message if a host passes data of one algorithm to another, which is a bug of the host.
 const FOREIGN: &str = "data of another algorithm crossed the seam";

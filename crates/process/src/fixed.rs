@@ -1,11 +1,11 @@
-//! What a process was built with.
+//! Constant parts of a process.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-/// A part of a process that never changes after it was built: its neighbours, its quorum, its
-/// switches. It is no part of the state: it neither hashes nor compares nor prints.
+/// A constant part of a process: its neighbours, its quorum, its switches. It is not part of the state: it is
+/// not hashed, compared or printed.
 #[derive(Clone, Copy, Default)]
 pub struct Fixed<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! Who belongs together.
+//! Groups of processes.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ pub struct Group {
     places: Places,
 }
 
-/// From id to place, shared by all that is kept for each member.
+/// The map from ids to places, shared by all maps over the members.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Places {
-    /// The ids are their own places.
+    /// Ids are places.
     Same(u32),
     /// Indexed by id.
     Table(Arc<[u32]>),
@@ -56,22 +56,22 @@ impl Places {
     }
 }
 
-/// Why a list of ids is no group.
+/// Why a list of ids is not a group.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum GroupError {
-    /// There is nobody.
+    /// The list is empty.
     #[error("a group needs at least one node, not 0")]
     Empty,
     /// Two members have the same id.
     #[error("ids must be unique, but {0} is given twice")]
     Twice(u32),
-    /// An id is larger than we can handle.
+    /// An id is larger than [`MAX_ID`].
     #[error("id {0} is too large: ids go from 0 to {MAX_ID}")]
     TooLarge(u32),
 }
 
 impl PartialEq for Group {
-    // Most groups that are compared are the same one.
+    // Most comparisons are of a group with itself.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.members, &other.members) || self.members == other.members
     }
@@ -92,7 +92,7 @@ impl Group {
         Ok(Self { members: members.into(), places })
     }
 
-    /// How many they are.
+    /// The number of members.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a group is never empty")]
     pub fn len(&self) -> usize {
@@ -117,14 +117,14 @@ impl Group {
         }
     }
 
-    /// Where `id` stands in node order.
+    /// The place of `id` in node order.
     #[inline]
     pub fn place(&self, id: ProcessId) -> Option<usize> {
         self.places.of(id)
     }
 
-    /// Where `id` stands, tried first right after `place` and right before it: on a ring that is
-    /// where it is, and the table of a large group is spared.
+    /// The place of `id`, tried first right after and right before `place`. On a ring it is there, which saves
+    /// a lookup in the table of a large group.
     #[inline]
     pub fn place_near(&self, id: ProcessId, place: usize) -> Option<usize> {
         if let Places::Same(_) = self.places {
@@ -140,7 +140,7 @@ impl Group {
         }
     }
 
-    /// Prefetches what [`id`](Self::id) looks at; the id at this place, if that needs no look.
+    /// Prefetches the data that [`id`](Self::id) reads; returns the id at this place if no data is needed.
     #[inline]
     pub fn prefetch(&self, place: usize) -> Option<ProcessId> {
         if let Places::Same(_) = self.places {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_group_is_refused() {
+    fn invalid_groups_are_refused() {
         assert_eq!(Group::new(vec![]), Err(GroupError::Empty));
         assert_eq!(Group::new(ids(&[3, 1, 3])), Err(GroupError::Twice(3)));
         assert_eq!(Group::new(ids(&[1 << 24])), Err(GroupError::TooLarge(1 << 24)));

@@ -1,4 +1,4 @@
-//! Names of processes and of their ports.
+//! Ids of processes and numbers of their ports.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The largest id a process may have: sets of processes are bit sets.
 pub const MAX_ID: u32 = (1 << 24) - 1;
 
-/// A process, by the id that its user gave it. Elections compare these.
+/// The id of a process, given by the user. Elections compare ids.
 ///
-/// Ids need not be dense: [`Group`](crate::Group) knows where in the group an id stands.
+/// Ids need not be dense: [`Group`](crate::Group) knows the place of each id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProcessId(pub u32);
@@ -26,7 +26,7 @@ impl fmt::Display for ProcessId {
     }
 }
 
-/// One end of a channel, as its process numbers them: all that an anonymous process knows.
+/// One end of a channel, as its process numbers them. An anonymous process knows its ports only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Port(pub u32);

@@ -1,4 +1,4 @@
-//! Inputs and effects: the vocabulary of every trace.
+//! Inputs and effects of processes.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Process, ProcessId};
 
-/// Something that happens to a process.
+/// An input that a process handles in one step.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Input<P: Process> {
-    /// It comes up for the first time.
+    /// The process starts for the first time.
     Start,
-    /// It comes up after a crash, with what it saved last, if anything.
+    /// The process restarts after a crash, with the record it saved last, if any.
     Recover(Option<P::Record>),
-    /// The application asks.
+    /// The client makes a request.
     Request(P::Request),
     /// A message arrives.
     Message {
-        /// Who sent it.
+        /// The sender.
         from: ProcessId,
-        /// What it says.
+        /// The message.
         message: P::Message,
     },
     /// A timer ran out.
@@ -30,41 +30,40 @@ pub enum Input<P: Process> {
     Trust(ProcessId),
     /// A message of the application arrives; the algorithm sees only the clock it carries.
     Stamp {
-        /// Who sent it.
+        /// The sender.
         from: ProcessId,
         /// The sender's logical time.
         stamp: u64,
     },
 }
 
-/// Something that a process does.
+/// An effect of a step of a process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Effect<P: Process> {
     /// It sends a message.
     Send {
-        /// To whom.
+        /// The receiver.
         to: ProcessId,
-        /// What.
+        /// The message.
         message: P::Message,
     },
-    /// It starts a timer, or starts it anew.
+    /// It starts or restarts a timer.
     SetTimer {
-        /// Which.
+        /// The timer.
         timer: P::Timer,
-        /// When it runs out.
+        /// The time until it runs out.
         after: Duration,
     },
     /// It stops a timer.
     CancelTimer {
-        /// Which.
+        /// The timer.
         timer: P::Timer,
     },
-    /// It tells the application.
+    /// It gives an indication to its client.
     Indicate(P::Indication),
-    /// It writes to stable storage, before any later effect of the same step.
+    /// It writes a record to stable storage, before any later effect of the same step.
     Save(P::Record),
-    /// It met an input that its assumptions rule out: a fault to the simulator and the checker,
-    /// a dropped frame and a warning to the network.
+    /// It met an input that the algorithm's assumptions rule out. Every world reports a violation.
     Unexpected(&'static str),
 }
 
@@ -72,7 +71,7 @@ pub enum Effect<P: Process> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum NoTimer {}
 
-/// The requests of an algorithm that nobody asks.
+/// The requests of an algorithm that has none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum NoRequest {}
 

@@ -1,11 +1,11 @@
-//! The side of a process that hosts see.
+//! Questions that hosts and judges ask a process.
 
 use crate::{Context, Input, Process, ProcessId};
 
-/// Questions that hosts and judges ask a process besides running it. Each has an answer by default: an algorithm
-/// answers those that make sense for it, and `impl Inspect for Mine {}` is enough.
+/// Questions that hosts and judges ask a process. Each has a default answer, so `impl Inspect for Mine {}` is
+/// enough; an algorithm overrides those that make sense for it.
 pub trait Inspect: Process {
-    /// Whether nothing is left over from past work: no queue, no lock, no deferred reply.
+    /// Whether the process is at rest: it has no queue, no lock, no deferred reply left.
     fn at_rest(&self) -> bool {
         true
     }
@@ -33,14 +33,14 @@ pub trait Inspect: Process {
     /// A message of the application arrives with the sender's logical time.
     fn on_stamp(&mut self, _from: ProcessId, _stamp: u64) {}
 
-    /// [Prefetches](crate::prefetch()) what most messages read besides the process itself, such as a list on the
-    /// heap. The simulator asks for it in large groups, shortly before the process makes a step.
+    /// [Prefetches](crate::prefetch()) data on the heap that most handlers read, such as a list. The simulator
+    /// calls it in large groups, shortly before a step of the process.
     #[inline]
     fn prefetch(&self) {}
 
-    /// Hands an input to its handler: what a trace records is what a replay feeds in. A host that has nothing to
-    /// record may call [`on_message`](Process::on_message) itself, which is all that happens here.
-    // Inlined, an input is never built: the host's kind of input selects the handler at compile time.
+    /// Passes an input to its handler. A host that has nothing to record may call
+    /// [`on_message`](Process::on_message) directly instead.
+    // Inlined, so that the input is never built: its kind selects the handler at compile time.
     #[inline(always)]
     fn handle(&mut self, input: Input<Self>, ctx: &mut Context<'_, Self>) {
         match input {

@@ -1,13 +1,13 @@
-//! The book of a run: the same in every world.
+//! The ledger of a run: clients, judges and measures, the same in every world.
 
 use std::marker::PhantomData;
 
 use crate::{Application, End, Inspect, Meter, Monitor, ProcessId, Verdict, Violation};
 
-/// All that a world keeps of a run besides the processes: clients, judges and measures.
+/// The clients, judges and measures of a run.
 ///
-/// The simulator, the network and the replay keep one for the whole run. For the checker it is part of every state;
-/// a state has no time, so its meter is `()`.
+/// The simulator, the network and the replay have one ledger for the whole run. In the checker it is part of
+/// every state; a state has no time, so its meter is `()`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Ledger<P, A, M, T = ()> {
     /// The clients.
@@ -26,12 +26,12 @@ where
     M: Monitor<P>,
     T: Meter<P>,
 {
-    /// The book of a run that begins.
+    /// The ledger of a run that begins.
     pub fn new(application: A, monitor: M, meter: T) -> Self {
         Self { application, monitor, meter, process: PhantomData }
     }
 
-    /// The client at `at` asks for `request`.
+    /// The client at `at` makes `request`.
     #[inline]
     pub fn on_request(&mut self, now: u64, at: ProcessId, request: &P::Request) -> Verdict {
         self.meter.on_request(now, at, request);
@@ -39,7 +39,7 @@ where
         self.monitor.on_request(at, request)
     }
 
-    /// The process `at` tells its client `indication`.
+    /// The process `at` gives `indication` to its client.
     #[inline]
     pub fn on_indication(
         &mut self,
@@ -59,13 +59,13 @@ where
         self.meter.on_crash(now, at);
     }
 
-    /// The process `at` is up again.
+    /// The process `at` restarts.
     pub fn on_restart(&mut self, at: ProcessId) {
         self.application.on_restart(at);
         self.monitor.on_restart(at);
     }
 
-    /// Whether no client waits for an answer, and none at the processes `up` would ask for more.
+    /// Whether no client waits, and none at the processes `up` has a further request.
     pub fn is_served(&self, mut up: impl Iterator<Item = ProcessId>) -> bool {
         self.application.waiting().is_empty() && !up.any(|p| self.application.next(p).is_some())
     }
@@ -86,8 +86,9 @@ where
     }
 }
 
-/// Judges what is left over at an end: once nothing more can happen, every process is at rest. `restless` is one
-/// that is not. (In a run, a client that waits explains that; the checker judges each property by itself.)
+/// Judges quiescence at an end: if nothing more can happen, every process must be at rest. `restless` is one
+/// that is not. (A run with a waiting client is not judged by this, since the waiting explains it; the
+/// checker judges each property by itself.)
 pub fn judge_rest(quiet: bool, restless: Option<ProcessId>) -> Verdict {
     match restless {
         Some(p) if quiet => Err(Violation::unquiet(p)),

@@ -1,7 +1,7 @@
 //! The contract: a [`Process`] reacts to inputs, a [`Host`] carries out its effects.
 //!
-//! Every algorithm is one value that implements [`Process`]. It knows no clock, no socket, no
-//! chance and no log, so the simulator, the checker and the network run the very same code:
+//! Every algorithm is one value that implements [`Process`]. It has no clock, no socket, no randomness and no
+//! log of its own, so the simulator, the checker and the network run the same code:
 //!
 //! ```
 //! use konklave_process::{Context, Group, Host, Effect, NoRecord, NoTimer, Process, ProcessId};
@@ -28,7 +28,7 @@
 //!     }
 //! }
 //!
-//! /// A host that only writes down.
+//! /// A host that records all effects.
 //! struct Notes(Vec<Effect<Yes>>);
 //! impl Host<Yes> for Notes {
 //!     fn perform(&mut self, effect: Effect<Yes>) {
@@ -91,30 +91,29 @@ use std::hash::Hash;
 
 /// A deterministic state machine.
 ///
-/// The value *is* the state. It holds no clock, no socket and no random generator, so a host may
-/// clone, hash, compare and replay it. All it learns comes in through `on_*`; all it does goes out
-/// through [`Context`].
+/// The value *is* the state. It holds no clock, no socket and no random generator, so a host may clone, hash,
+/// compare and replay it. Inputs come in through the `on_*` handlers; effects go out through [`Context`].
 pub trait Process: Clone + Eq + Hash + Debug {
-    /// What the processes say to each other.
+    /// The messages between processes.
     type Message: Clone + Eq + Hash + Debug;
-    /// The names of its timers. Under one name at most one timer runs.
+    /// The names of its timers. At most one timer of each name runs.
     type Timer: Clone + Eq + Ord + Hash + Debug;
-    /// What the application asks for.
+    /// The requests of clients.
     type Request: Clone + Eq + Hash + Debug;
-    /// What the application is told.
+    /// The indications to clients.
     type Indication: Clone + Eq + Hash + Debug;
-    /// What it keeps in stable storage.
+    /// The records it keeps in stable storage.
     type Record: Clone + Eq + Hash + Debug;
 
-    /// The process comes up for the first time.
+    /// The process starts for the first time.
     fn on_start(&mut self, _ctx: &mut Context<'_, Self>) {}
 
-    /// It comes up again after a crash, as newly built, with what it had saved.
+    /// The process restarts after a crash, in its initial state, with the record it saved last.
     fn on_recover(&mut self, _saved: Option<Self::Record>, ctx: &mut Context<'_, Self>) {
         self.on_start(ctx);
     }
 
-    /// The application asks for something.
+    /// The client makes a request.
     fn on_request(&mut self, request: Self::Request, ctx: &mut Context<'_, Self>);
 
     /// A message arrives.
@@ -123,9 +122,9 @@ pub trait Process: Clone + Eq + Hash + Debug {
     /// A timer that was set has run out.
     fn on_timer(&mut self, _timer: Self::Timer, _ctx: &mut Context<'_, Self>) {}
 
-    /// The failure detector takes `peer` for crashed.
+    /// The failure detector suspects that `peer` has crashed.
     fn on_suspect(&mut self, _peer: ProcessId, _ctx: &mut Context<'_, Self>) {}
 
-    /// The failure detector takes `peer` for alive again.
+    /// The failure detector trusts `peer` again.
     fn on_trust(&mut self, _peer: ProcessId, _ctx: &mut Context<'_, Self>) {}
 }

@@ -13,21 +13,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::group::Places;
 use crate::{Fixed, Group, ProcessId};
 
-/// A value for each member of a group, in node order: the arrays of the textbook, for ids of any
-/// kind.
+/// A value for each member of a group, in node order: the arrays of the textbook, for arbitrary ids.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProcessMap<T> {
     values: Box<[T]>,
     keys: Fixed<Keys>,
 }
 
-/// Shared with the group, so that a map costs no more than its values.
+/// The places, shared with the group, so that a map costs no more memory than its values.
 #[derive(Clone)]
 struct Keys {
     members: Arc<[ProcessId]>,
     places: Places,
-    /// Where the last value was changed. Large groups are mostly gone through in their order: here
-    /// and right after it we look first, and spare a far jump into the table of places.
+    /// The position of the last change. Large groups are mostly visited in node order, so lookups try this
+    /// position and the next one before the table of places.
     last: u32,
 }
 
@@ -79,8 +78,8 @@ impl<T> ProcessMap<T> {
         Some(&mut self.values[i])
     }
 
-    /// Calls the value of `p` up ahead of its use; where ids are not places, their table would have
-    /// to be looked up first, and nothing is done.
+    /// Prefetches the value of `p`. If ids are not places, it does nothing, since the table of places would
+    /// have to be read first.
     #[inline]
     pub fn prefetch(&self, p: ProcessId) {
         if let Places::Same(_) = self.keys.places {
@@ -103,7 +102,7 @@ impl<T> ProcessMap<T> {
         self.values.iter_mut()
     }
 
-    /// All ids in node order from the one after `p`, once round: the fair order to scan in.
+    /// All ids in node order, starting after `p` and ending with `p`: the fair order for a scan.
     pub fn after(&self, p: ProcessId) -> impl Iterator<Item = ProcessId> + '_ {
         let n = self.values.len();
         let start = self.position(p).map_or(0, |place| place + 1);
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_starts_after_the_given_id_and_goes_round() {
+    fn scan_starts_after_the_given_id_and_wraps_around() {
         let map = ProcessMap::new(&Group::new([17, 4, 99].map(ProcessId).to_vec()).unwrap(), ());
         assert_eq!(map.after(ProcessId(17)).map(|p| p.0).collect::<Vec<_>>(), [4, 99, 17]);
         let map = ProcessMap::new(&Group::of(3), ());

@@ -1,14 +1,14 @@
-//! What is measured in time.
+//! Measures of time.
 
 use crate::{Process, ProcessId};
 
-/// Measures a run in time, in the ticks of its host; the checker has none.
+/// Measures a run, in the ticks of its host. The checker has no time and no meter.
 pub trait Meter<P: Process> {
-    /// The application at `at` asks.
+    /// The client at `at` makes a request.
     fn on_request(&mut self, now: u64, at: ProcessId, request: &P::Request);
-    /// The application at `at` is told.
+    /// The client at `at` gets an indication.
     fn on_indication(&mut self, now: u64, at: ProcessId, indication: &P::Indication);
-    /// A process has stopped.
+    /// A process crashed.
     fn on_crash(&mut self, _now: u64, _at: ProcessId) {}
 }
 

@@ -5,25 +5,25 @@ use std::hash::Hash;
 
 use crate::{Process, ProcessId, ProcessSet};
 
-/// Judges a run by what crosses the line between application and algorithm.
+/// Judges a run by the requests and indications between clients and algorithm.
 ///
-/// One monitor serves every algorithm of a problem, in every world. It is part of the state that
-/// the checker explores, so it remembers no more than its property needs.
+/// One monitor serves every algorithm of a problem, in every world. It is part of the state that the checker
+/// explores, so it remembers no more than its property needs.
 pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
-    /// What it sends along with each message, unseen by the algorithm.
+    /// Travels with each message, invisible to the algorithm.
     type Tag: Clone + Eq + Ord + Hash + Debug + Default;
 
-    /// The application at `at` asks.
+    /// The client at `at` makes a request.
     fn on_request(&mut self, _at: ProcessId, _request: &P::Request) -> Verdict {
         Ok(())
     }
 
-    /// The application at `at` is told.
+    /// The client at `at` gets an indication.
     fn on_indication(&mut self, _at: ProcessId, _indication: &P::Indication) -> Verdict {
         Ok(())
     }
 
-    /// A message leaves; none stands for a message of the application.
+    /// A message is sent; none stands for a message of the application past the algorithm.
     fn on_send(&mut self, _from: ProcessId, _message: Option<&P::Message>) -> Self::Tag {
         Self::Tag::default()
     }
@@ -38,53 +38,53 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
         Ok(())
     }
 
-    /// A message got lost.
+    /// A message is lost.
     fn on_lost(&mut self, _message: &P::Message) {}
 
-    /// A message in flight was doubled.
+    /// A message in flight is duplicated.
     fn on_duplicated(&mut self, _message: &P::Message) {}
 
-    /// A process has stopped.
+    /// A process crashes.
     fn on_crash(&mut self, _at: ProcessId) {}
 
-    /// A process comes up again.
+    /// A process restarts.
     fn on_restart(&mut self, _at: ProcessId) {}
 
-    /// The link between two processes breaks, both ways. The same may break more than once.
+    /// The link between two processes breaks, in both directions. A link may break more than once.
     fn on_break(&mut self, _one: ProcessId, _other: ProcessId) {}
 
-    /// A link that broke works again; if it broke more than once, it is one break less.
+    /// A broken link is mended once; if it broke more than once, it is still broken.
     fn on_mend(&mut self, _one: ProcessId, _other: ProcessId) {}
 
-    /// A step is over; `process` is the state after it.
+    /// A step ends; `process` is the state after it.
     fn after_step(&mut self, _at: ProcessId, _process: &P) -> Verdict {
         Ok(())
     }
 
-    /// Whether [`after_step`](Self::after_step) must see every step. Otherwise it is enough that it
-    /// sees every process once before the end: in large groups that spares a look at each step.
+    /// Whether [`after_step`](Self::after_step) must see every step. Otherwise it sees every process once
+    /// before the end, which is faster in large groups.
     fn judges_every_step(&self) -> bool {
         true
     }
 
-    /// All that `after_step` looks at in a process, as a number; none stands for the whole process.
-    /// The checker judges one process of each number.
+    /// All that `after_step` reads of a process, as a number; none stands for the whole process. The checker
+    /// judges only one process of each number.
     fn view(&self, _process: &P) -> Option<u64> {
         None
     }
 
-    /// Whether what it makes of a message, or of a process after a step, depends on what came before.
-    /// Only judges of whom that is not so may see commuting steps in one order in place of all.
+    /// Whether its judgement of a message, or of a process after a step, depends on earlier ones. Only if not,
+    /// the checker may show it commuting steps in one order in place of all orders.
     fn remembers_messages(&self) -> bool {
         true
     }
 
-    /// Something will happen at `at` soon: a chance to prefetch what is kept for it, in large groups.
-    /// `told` says whether clients are told things at this time.
+    /// An event at `at` comes soon: a chance to prefetch the data kept for it, in large groups. `told` says
+    /// whether clients have got indications recently.
     #[inline]
     fn prefetch(&self, _at: ProcessId, _told: bool) {}
 
-    /// Nothing more can happen.
+    /// The run ends.
     fn at_end(&self, _end: &End) -> Verdict {
         Ok(())
     }
@@ -95,13 +95,13 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
 pub struct End {
     /// Whether nothing more could happen; otherwise the run was cut off.
     pub quiet: bool,
-    /// Who is up.
+    /// The processes that are up.
     pub alive: ProcessSet,
-    /// Whether a fault the algorithm does not assume struck: loss, duplication, crash.
+    /// Whether there was a fault: a loss, a duplication, a crash, a cut.
     pub faulty: bool,
 }
 
-/// What a monitor says: all is well, or not.
+/// The verdict of a monitor: no violation, or one.
 pub type Verdict = Result<(), Violation>;
 
 /// A property that does not hold.
@@ -109,7 +109,7 @@ pub type Verdict = Result<(), Violation>;
 pub struct Violation {
     /// The name of the property.
     pub property: &'static str,
-    /// What happened, in words.
+    /// How it is violated, in words.
     pub detail: String,
 }
 
@@ -119,17 +119,17 @@ impl Violation {
         Self { property, detail: detail.into() }
     }
 
-    /// A process sends to an id that no member has.
+    /// A process sent a message to an id that is not a member.
     pub fn stranger(from: ProcessId, to: ProcessId) -> Self {
         Self::new("usage", format!("{from} sent to {to}, who is no member"))
     }
 
-    /// A process receives an input that its rules exclude.
+    /// A process received an input that its assumptions rule out.
     pub fn unexpected(at: ProcessId, what: &str) -> Self {
         Self::new("expected inputs", format!("{at} met {what}"))
     }
 
-    /// Nothing more can happen, but something is left over at `id`.
+    /// Nothing more can happen, but the process `id` is not at rest.
     pub fn unquiet(id: ProcessId) -> Self {
         Self::new("quiescence", format!("nothing more can happen, but {id} is not at rest"))
     }

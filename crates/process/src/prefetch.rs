@@ -1,13 +1,13 @@
-//! Looking ahead.
+//! Prefetching of memory.
 
 use prefetch_index::prefetch_index;
 
-/// Bytes that memory gives at once.
+/// The bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks the processor to bring the lines of `list` near that a search in it looks at first: all of a
-/// short one, of a long one its begin, its middle and its end. It changes nothing, and takes no time
-/// to speak of; in a large group it spares the wait when their turn comes.
+/// Prefetches the cache lines of `list` that a search reads first: all of a short list; the beginning, the
+/// middle and the end of a long one. It changes nothing and costs almost no time; in a large group it saves
+/// the wait for memory later.
 #[inline]
 pub fn prefetch<T>(list: &[T]) {
     let (start, size) = (list.as_ptr().addr(), size_of_val(list));
@@ -22,17 +22,17 @@ pub fn prefetch<T>(list: &[T]) {
     }
 }
 
-/// Of what is larger, so many lines.
+/// At most this many cache lines of a value are prefetched.
 const MOST_LINES: usize = 8;
 
-/// Prefetches all of `value`, which is not read: of a large one, its beginning.
+/// Prefetches `value`, or the beginning of a large one, without reading it.
 #[inline]
 pub fn prefetch_whole<T>(value: &T) {
     let (start, size) = (std::ptr::from_ref(value).addr(), size_of::<T>().min(LINE * MOST_LINES));
     for offset in (0..size).step_by(LINE) {
         prefetch_address(start + offset);
     }
-    // What begins anywhere in a line may end in one more.
+    // A value that does not begin at a line boundary may extend into one more line.
     if size > 16 && align_of::<T>() < LINE {
         prefetch_address(start + size - 1);
     }

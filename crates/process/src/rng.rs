@@ -1,16 +1,16 @@
-//! The seeded generator of hosts, topologies and workloads. Algorithms have `ctx.choose` instead.
+//! The seeded random generator of hosts, topologies and workloads. Algorithms use `ctx.choose` instead.
 
-/// SplitMix64: a seed is a whole history.
+/// SplitMix64: the seed determines all numbers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The generator that `seed` stands for.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// An independent generator for a part of the work: the same for the same `stream`.
+    /// An independent generator for a part of the work; the same `stream` gives the same generator.
     pub fn fork(&self, stream: u64) -> Self {
         let mut mixed = Self(self.0 ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
         Self(mixed.next_u64())
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_seed_gives_one_history_and_streams_differ() {
+    fn same_seed_gives_the_same_numbers_and_streams_differ() {
         let draws = |mut rng: Rng| (0..4).map(|_| rng.below(1000)).collect::<Vec<_>>();
         assert_eq!(draws(Rng::new(7)), draws(Rng::new(7)));
         assert_ne!(draws(Rng::new(7)), draws(Rng::new(8)));

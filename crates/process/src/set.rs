@@ -1,4 +1,4 @@
-//! Sets that clone, hash and compare as a few words.
+//! Sets that take a few machine words, and clone, hash and compare accordingly fast.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,22 +9,22 @@ use smallvec::SmallVec;
 
 use crate::{Port, ProcessId};
 
-/// A set of processes: two words inline (ids below 128), and as many as it takes beyond.
+/// A set of processes: ids below 128 take two words inline, larger ids take more words on the heap.
 pub type ProcessSet = Set<ProcessId>;
 /// A set of ports.
 pub type PortSet = Set<Port>;
 
-/// A bit set over numbered things. Equal sets are equal values: no trailing zero words are kept.
+/// A bit set of numbered items. Trailing zero words are dropped, so that equal sets are equal values.
 pub struct Set<T> {
     words: SmallVec<[u64; 2]>,
     of: PhantomData<fn() -> T>,
 }
 
-/// Something with a number.
+/// An item with a number.
 pub trait Numbered: Copy {
-    /// The number of this thing.
+    /// The number of this item.
     fn number(self) -> usize;
-    /// The thing of this number.
+    /// The item with this number.
     fn numbered(number: usize) -> Self;
 }
 
@@ -56,7 +56,7 @@ impl<T: Numbered> Set<T> {
         Self::default()
     }
 
-    /// The things numbered 0 to n − 1.
+    /// The items with the numbers 0 to n − 1.
     pub fn first(n: usize) -> Self {
         let mut words: SmallVec<[u64; 2]> = SmallVec::from_elem(!0, n / 64);
         if !n.is_multiple_of(64) {
@@ -65,7 +65,7 @@ impl<T: Numbered> Set<T> {
         Self { words, of: PhantomData }
     }
 
-    /// Puts `x` in; false if it was in already.
+    /// Inserts `x`; returns false if the set already contains it.
     #[inline]
     pub fn insert(&mut self, x: T) -> bool {
         let (word, bit) = (x.number() / 64, 1 << (x.number() % 64));
@@ -77,7 +77,7 @@ impl<T: Numbered> Set<T> {
         new
     }
 
-    /// Takes `x` out; false if it was not in.
+    /// Removes `x`; returns false if the set does not contain it.
     #[inline]
     pub fn remove(&mut self, x: T) -> bool {
         let (word, bit) = (x.number() / 64, 1 << (x.number() % 64));
@@ -94,24 +94,24 @@ impl<T: Numbered> Set<T> {
         }
     }
 
-    /// Whether `x` is in.
+    /// Whether the set contains `x`.
     #[inline]
     pub fn contains(&self, x: T) -> bool {
         self.words.get(x.number() / 64).is_some_and(|w| w >> (x.number() % 64) & 1 == 1)
     }
 
-    /// Whether nothing is in.
+    /// Whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// How many are in.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// All, lowest first.
+    /// All items, the lowest first.
     pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
         self.words.iter().enumerate().flat_map(|(i, &word)| {
             std::iter::successors(Some(word), |w| Some(w & w.wrapping_sub(1)))
@@ -120,29 +120,29 @@ impl<T: Numbered> Set<T> {
         })
     }
 
-    /// The lowest.
+    /// The lowest item.
     pub fn lowest(&self) -> Option<T> {
         self.iter().next()
     }
 
-    /// The highest.
+    /// The highest item.
     pub fn highest(&self) -> Option<T> {
         let word = self.words.last()?;
         Some(T::numbered(self.words.len() * 64 - 1 - word.leading_zeros() as usize))
     }
 
-    /// Whether every member of `self` is in `other`.
+    /// Whether `other` contains every item of `self`.
     pub fn is_subset(&self, other: &Self) -> bool {
         let padded = other.words.iter().chain(std::iter::repeat(&0));
         self.words.iter().zip(padded).all(|(a, b)| a & !b == 0)
     }
 
-    /// Whether some member is in both.
+    /// Whether the sets have an item in common.
     pub fn intersects(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
     }
 
-    /// What is in both.
+    /// The intersection.
     pub fn intersection(&self, other: &Self) -> Self {
         let words = self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect();
         let mut set = Self { words, of: PhantomData };
@@ -150,7 +150,7 @@ impl<T: Numbered> Set<T> {
         set
     }
 
-    /// What is in `self` and not in `other`.
+    /// The items of `self` that are not in `other`.
     pub fn difference(&self, other: &Self) -> Self {
         let padded = other.words.iter().chain(std::iter::repeat(&0));
         let words = self.words.iter().zip(padded).map(|(a, b)| a & !b).collect();
@@ -159,7 +159,7 @@ impl<T: Numbered> Set<T> {
         set
     }
 
-    /// Puts in all of `other`.
+    /// Inserts all items of `other`.
     pub fn union_with(&mut self, other: &Self) {
         if other.words.len() > self.words.len() {
             self.words.resize(other.words.len(), 0);
@@ -167,7 +167,7 @@ impl<T: Numbered> Set<T> {
         self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
     }
 
-    /// Takes all out.
+    /// Removes all items.
     pub fn clear(&mut self) {
         self.words.clear();
     }
@@ -224,7 +224,7 @@ impl<T: Numbered> Extend<T> for Set<T> {
 
 impl<T: Numbered + fmt::Debug> fmt::Debug for Set<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // On one line also in pretty prints: a set is a word.
+        // On one line even in pretty prints, so that states stay readable.
         f.write_str("{")?;
         for (i, x) in self.iter().enumerate() {
             write!(f, "{}{x:?}", if i > 0 { ", " } else { "" })?;
@@ -235,7 +235,7 @@ impl<T: Numbered + fmt::Debug> fmt::Debug for Set<T> {
 
 impl<T: Numbered + Serialize> Serialize for Set<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Who is told how many there are need not collect them first.
+        // With the length given, a serialiser need not collect the items first.
         let mut members = serializer.serialize_seq(Some(self.len()))?;
         self.iter().try_for_each(|x| members.serialize_element(&x))?;
         members.end()

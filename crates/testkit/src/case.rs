@@ -1,4 +1,4 @@
-//! A small group, explored whole or run once.
+//! A small group for tests, explored by the checker or run once in the simulator.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,13 +13,13 @@ use konklave_sim::{Config, Ending, UNIT};
 pub struct Case<P> {
     /// Group, topology, mistake, variants.
     pub setup: Setup,
-    /// Who asks how often.
+    /// Which processes start, and how often each client asks.
     pub workload: Workload,
     /// What is judged.
     pub watch: Watch,
-    /// What the checker may do.
+    /// The options of the checker.
     pub options: Options,
-    /// The simulated world.
+    /// The configuration of the simulator.
     pub config: Config,
     algorithm: PhantomData<P>,
 }
@@ -111,33 +111,33 @@ impl<P: Algorithm + Portable> Case<P> {
         self
     }
 
-    /// Timers fire only when nothing is on its way (checker only).
+    /// Timers fire only if nothing is in flight (checker only).
     pub fn synchronous(mut self) -> Self {
         self.options.timing = Timing::WhenQuiet;
         self
     }
 
-    /// Timers fire only when nothing is on its way, but for so many wrong ones (checker only).
+    /// Timers fire only if nothing is in flight, except this many early ones (checker only).
     pub fn almost_synchronous(mut self, early: u8) -> Self {
         self.options.early = early;
         self.synchronous()
     }
 
-    /// Timers run out when their time is up; time passes in steps of so many microseconds (checker only).
+    /// Timers run out exactly on time; time passes in steps of this many microseconds (checker only).
     pub fn clock(mut self, micros: u64) -> Self {
         let step = std::time::Duration::from_micros(micros);
         self.options.clock = Some(Clock { step, limit: None, settled: false });
         self
     }
 
-    /// So many crashes and restarts may happen (checker only).
+    /// Allows this many crashes and restarts (checker only).
     pub fn crashes(mut self, crashes: u8, restarts: u8) -> Self {
         self.options.crashes = crashes;
         self.options.restarts = restarts;
         self
     }
 
-    /// So many losses and duplicates may happen (checker only).
+    /// Allows this many losses and duplicates (checker only).
     pub fn mishaps(mut self, losses: u8, duplicates: u8) -> Self {
         self.options.losses = losses;
         self.options.duplicates = duplicates;
@@ -178,19 +178,19 @@ impl<P: Algorithm + Portable> Case<P> {
         self
     }
 
-    /// Of each state only 64 bits are kept: for spaces that are too large otherwise (checker only).
+    /// Keeps only a 64-bit hash of each state, for models that are too large otherwise (checker only).
     pub fn compact(mut self) -> Self {
         self.options.compact = true;
         self
     }
 
-    /// So many messages of the application may pass the algorithm by (checker only).
+    /// Allows this many messages of the application past the algorithm (checker only).
     pub fn app_messages(mut self, count: u8) -> Self {
         self.options.app_messages = count;
         self
     }
 
-    /// Something goes wrong (simulator only), as on the command line.
+    /// Injects faults (simulator only), written as on the command line.
     pub fn fault(self, fault: &str) -> Self {
         self.fault_all([fault.to_owned()])
     }
@@ -201,7 +201,7 @@ impl<P: Algorithm + Portable> Case<P> {
         self
     }
 
-    /// The world of the simulator, changed as the test likes.
+    /// Changes the configuration of the simulator.
     pub fn config(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.config);
         self
@@ -218,7 +218,7 @@ impl<P: Algorithm + Portable> Case<P> {
         }
     }
 
-    /// Plays one schedule, as `check --emit test` writes it: what broke, if anything did.
+    /// Plays a schedule as written by `check --emit test`; returns the property that it violates, if any.
     #[track_caller]
     pub fn play(&self, schedule: &[&str]) -> Option<&'static str> {
         let cue = |text: &&str| {
@@ -328,13 +328,13 @@ impl fmt::Debug for Found {
 }
 
 impl Found {
-    /// All was explored, nothing broke, and there were so many states.
+    /// Asserts that all states were explored, that no property is violated, and how many states there are.
     #[track_caller]
     pub fn exhausted(&self, states: u64) {
         assert_eq!((self.verdict, self.states), ("exhausted", states), "{self:?}");
     }
 
-    /// This property breaks, and no run of fewer steps breaks anything.
+    /// Asserts that this property is violated, and that a shortest witness has this many steps.
     #[track_caller]
     pub fn violated(&self, property: &str, length: usize) {
         let found = (self.verdict, self.property, self.length);
@@ -361,7 +361,7 @@ pub struct Seen<P: Algorithm> {
     pub time: f64,
     /// What broke.
     pub violations: Vec<String>,
-    /// Who waits for ever.
+    /// The processes whose clients wait at the end.
     pub waiting: Vec<ProcessId>,
     /// The measures of the problem.
     pub summary: <P::Problem as Problem<P>>::Summary,
@@ -376,7 +376,7 @@ pub struct Seen<P: Algorithm> {
 }
 
 impl<P: Algorithm + Portable> Seen<P> {
-    /// All went well and everyone was served.
+    /// Asserts that no property is violated and all clients were served.
     #[track_caller]
     pub fn well(&self) -> &Self {
         assert!(
@@ -390,7 +390,7 @@ impl<P: Algorithm + Portable> Seen<P> {
         self
     }
 
-    /// The end of the story; the run is simulated once more for it.
+    /// The last steps of the run as a story; the run is simulated again for it.
     fn last_steps(&self) -> String {
         if self.steps > MOST_TOLD {
             return format!("({} steps: too many to be told)", self.steps);

@@ -1,5 +1,5 @@
-//! What tests of algorithms are written with: one step with its effects as values ([`Bench`]),
-//! or a whole small group ([`Case`]), explored or simulated.
+//! Helpers for tests of algorithms: a single process whose steps return their effects ([`Bench`]),
+//! or a small group, explored by the checker or run in the simulator ([`Case`]).
 
 mod case;
 

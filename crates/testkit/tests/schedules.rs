@@ -1,4 +1,4 @@
-//! Schedules in words: a witness played again breaks the same, and shrinks to what is needed.
+//! Schedules in words: a witness that is played violates the same property, and shrinks to the steps needed.
 
 use konklave_algorithms::mutex::{central::Central, ricart_agrawala::RicartAgrawala};
 use konklave_algorithms::{Algorithm, erased};
@@ -26,7 +26,7 @@ fn model<P: Algorithm + Portable>(case: &Case<P>) -> Model {
     }
 }
 
-/// Plays the words of a witness, as an emitted test does.
+/// Plays the schedule of a witness, as an emitted test does.
 fn plays_again<P: Algorithm + Portable>(case: &Case<P>) {
     let (schedule, property) = witness(case);
     let words: Vec<String> = schedule.iter().map(ScheduleStep::to_string).collect();
@@ -35,7 +35,7 @@ fn plays_again<P: Algorithm + Portable>(case: &Case<P>) {
 }
 
 #[test]
-fn a_witness_in_words_breaks_the_same_when_it_is_played() {
+fn played_witness_violates_the_same_property() {
     for fifo in [true, false] {
         let group = |case: Case<RicartAgrawala>| if fifo { case } else { case.no_fifo() };
         plays_again(&group(Case::complete(3).mistake("no-tie-break")));
@@ -46,7 +46,7 @@ fn a_witness_in_words_breaks_the_same_when_it_is_played() {
 }
 
 #[test]
-fn a_doubled_message_arrives_twice_and_a_lost_one_never() {
+fn duplicated_message_arrives_twice_and_a_lost_one_never() {
     let case = Case::<Central>::complete(3).requests(&[0, 1, 0]);
     let twice = ["ask 1", "duplicate 1>0", "deliver 1>0", "deliver 1>0"];
     assert_eq!(case.play(&[&["start 0", "start 1", "start 2"][..], &twice].concat()), None);
@@ -56,10 +56,10 @@ fn a_doubled_message_arrives_twice_and_a_lost_one_never() {
 }
 
 #[test]
-fn a_long_schedule_shrinks_to_a_shortest_that_breaks_the_same() {
+fn long_schedule_shrinks_to_one_without_needless_steps() {
     let case = Case::<RicartAgrawala>::complete(2).mistake("no-tie-break");
     let (shortest, property) = witness(&case);
-    // The same with a third who enters and leaves before, and so has nothing to do with it.
+    // The same with a third process that enters and leaves before, and so is irrelevant.
     let case = Case::<RicartAgrawala>::complete(3).mistake("no-tie-break");
     let alone = ["ask 2", "deliver 2>0", "deliver 2>1", "deliver 0>2", "deliver 1>2", "ask 2"];
     let starts = ["start 0", "start 1", "start 2"];
@@ -72,7 +72,7 @@ fn a_long_schedule_shrinks_to_a_shortest_that_breaks_the_same() {
     let least = model(&case).shrink(&long, property).expect("it breaks");
     assert!(least.len() < long.len() && least.len() >= shortest.len(), "{least:?}");
     assert!(!least.iter().any(|step| step.to_string() == "ask 2"), "{least:?}");
-    // Nothing of it can be left out.
+    // No step can be left out.
     for i in 3..least.len() {
         let fewer = [&least[..i], &least[i + 1..]].concat();
         let broken = model(&case).play(&fewer).broken.map(|(v, _)| v.property);

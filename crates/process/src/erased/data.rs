@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::FOREIGN;
 
-/// A value of an algorithm that worlds may compare, hash, print and write down without its type.
+/// A value of an algorithm that worlds may compare, hash, print and serialise without knowing its type.
 pub trait Data: Any + fmt::Debug + erased_serde::Serialize + Send + Sync {
     /// Whether `other` has the same type and the same value.
     fn is_same(&self, other: &dyn Data) -> bool;
@@ -40,7 +40,7 @@ where
     }
 }
 
-/// Data that has an order, too: names of timers, tags of judges.
+/// Data that also has an order: names of timers, tags of judges.
 pub trait OrderedData: Data {
     /// How the value compares with `other`, which has the same type.
     fn compare(&self, other: &dyn OrderedData) -> Ordering;
@@ -72,7 +72,7 @@ impl AnyData {
         (&*self.0 as &dyn Any).downcast_ref().expect(FOREIGN)
     }
 
-    /// The value itself; a copy where others share it.
+    /// The value itself, or a copy if it is shared.
     pub(super) fn take<T: Clone + Send + Sync + 'static>(self) -> T {
         Arc::unwrap_or_clone(self.0.into_any().downcast().expect(FOREIGN))
     }
@@ -94,13 +94,13 @@ impl AnyTimer {
     }
 }
 
-/// What a judge sends along with a message. Most judges send nothing, which takes no memory.
+/// The tag that a judge attaches to a message. Most judges attach none, which takes no memory.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AnyTag(Option<AnyTimer>);
 
 impl AnyTag {
     pub(super) fn new<T: Data + Ord + Default>(tag: T) -> Self {
-        // The default has one form only: otherwise equal tags would differ.
+        // The default value must have one form only, or equal tags would differ.
         Self((tag != T::default()).then(|| AnyTimer::new(tag)))
     }
 

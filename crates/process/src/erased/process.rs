@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{AnyData, AnyTimer, Data, FOREIGN, OrderedData};
 use crate::{Context, Effect, Host, Input, Inspect, Process, ProcessId};
 
-/// A process that can be written down: all it says and hears is data.
+/// A process that can be recorded: its messages, requests, indications, timers and records are [`Data`].
 pub trait Recordable:
     Inspect<Message: Data, Request: Data, Timer: OrderedData, Record: Data, Indication: Data> + Data
 {
@@ -23,7 +23,7 @@ impl<P> Recordable for P where
 {
 }
 
-/// A process that can pass the seam: what was written down of it can also be read again.
+/// A process whose type can be erased: its recorded data can also be read again.
 pub trait Portable:
     Recordable<
         Message: DeserializeOwned,
@@ -47,7 +47,7 @@ impl<P> Portable for P where
 /// A process of any algorithm.
 pub struct AnyProcess(Box<dyn Object>);
 
-/// What worlds ask of a process.
+/// The operations of worlds on a process.
 trait Object: Data {
     fn copy(&self) -> Box<dyn Object>;
     fn react(&mut self, input: Input<AnyProcess>, ctx: &mut Context<'_, AnyProcess>);
@@ -93,7 +93,7 @@ impl<P: Portable> Object for P {
     fn parent(&self) -> Option<ProcessId> {
         Inspect::parent(self)
     }
-    // Two formats, each read by its own code: a reader of any format would be several times as much of it.
+    // Two formats, each with its own code: generic deserialisation would need several times as much code.
     fn decode_message<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(AnyData, &'a [u8])> {
         postcard::take_from_bytes::<P::Message>(bytes).map(|(m, rest)| (AnyData::new(m), rest))
     }
@@ -111,7 +111,7 @@ impl<P: Portable> Object for P {
     }
 }
 
-/// Carries the effects of a typed process over to the host of processes without types.
+/// Passes the effects of a typed process to a host for processes of any type.
 struct Seam<'a, 'b>(&'a mut Context<'b, AnyProcess>);
 
 impl<P: Recordable> Host<P> for Seam<'_, '_> {
@@ -143,7 +143,7 @@ impl AnyProcess {
         (&*self.0 as &dyn Any).downcast_ref().expect(FOREIGN)
     }
 
-    /// Decodes a message of this process's algorithm, written with postcard; answers what follows it, too.
+    /// Decodes a message of this process's algorithm, encoded with postcard; returns also the bytes behind it.
     pub fn decode_message<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(AnyData, &'a [u8])> {
         self.0.decode_message(bytes)
     }
@@ -158,7 +158,7 @@ impl AnyProcess {
         self.0.read_request(json)
     }
 
-    /// Reads what a process of this algorithm saved.
+    /// Reads a recorded record of this process's algorithm.
     pub fn read_record(&self, json: &Value) -> serde_json::Result<AnyData> {
         self.0.read_record(json)
     }

@@ -8,11 +8,11 @@ use crate::{Effect, Input, ProcessId};
 /// An [`Input`] of any algorithm.
 #[derive(Clone, Copy, Debug)]
 pub enum InputView<'a> {
-    /// It comes up for the first time.
+    /// The process starts for the first time.
     Start,
-    /// It comes up after a crash, with what it saved last.
+    /// The process restarts after a crash, with the record it saved last.
     Recover(Option<&'a dyn Data>),
-    /// The application asks.
+    /// The client makes a request.
     Request(&'a dyn Data),
     /// A message arrives from this process.
     Message(ProcessId, &'a dyn Data),
@@ -31,15 +31,15 @@ pub enum InputView<'a> {
 pub enum EffectView<'a> {
     /// It sends a message to this process.
     Send(ProcessId, &'a dyn Data),
-    /// It starts a timer, or starts it anew.
+    /// It starts or restarts a timer.
     SetTimer(&'a dyn Data, Duration),
     /// It stops a timer.
     CancelTimer(&'a dyn Data),
-    /// It tells the application.
+    /// It gives an indication to its client.
     Indicate(&'a dyn Data),
     /// It writes to stable storage.
     Save(&'a dyn Data),
-    /// It met an input that its assumptions rule out.
+    /// It met an input that the algorithm's assumptions rule out.
     Unexpected(&'static str),
 }
 
