@@ -49,7 +49,7 @@ fn asked(me: u32, candidate: u32) -> (Bench<VirtualSynchrony>, Message<Bytes>) {
 
 /// Its old life may have promised something: it is over, but it did not leave.
 #[test]
-fn who_finds_an_earlier_life_of_its_own_in_a_view_says_that_it_is_over_not_that_it_leaves() {
+fn a_restarted_process_reports_its_earlier_incarnation_as_over_and_does_not_leave() {
     let (mut leader, mut back) =
         (member::<VirtualSynchrony>(0, 3), member::<VirtualSynchrony>(2, 3));
     leader.start();
@@ -65,7 +65,7 @@ fn who_finds_an_earlier_life_of_its_own_in_a_view_says_that_it_is_over_not_that_
 }
 
 #[test]
-fn a_candidate_stops_and_asks_everyone() {
+fn a_candidate_wedges_and_sends_prepare_to_all() {
     let mut p = member::<VirtualSynchrony>(0, 3);
     p.start();
     let effects = p.ask(Request::Reform);
@@ -77,7 +77,7 @@ fn a_candidate_stops_and_asks_everyone() {
 }
 
 #[test]
-fn who_is_asked_stops_promises_and_stops_once() {
+fn a_prepared_member_wedges_once_and_promises() {
     let (mut p, prepare) = asked(1, 0);
     let effects = p.hear(0, prepare.clone());
     assert_eq!(told(&effects), [Indication::Wedged]);
@@ -95,7 +95,7 @@ fn a_lower_ballot_is_not_promised_after_a_higher_one() {
 }
 
 #[test]
-fn what_is_asked_while_stopped_is_not_sent_yet() {
+fn a_multicast_while_wedged_is_not_sent_yet() {
     let (mut p, prepare) = asked(1, 0);
     p.hear(0, prepare);
     let effects = p.ask(Request::Multicast(bytes("m")));
@@ -112,7 +112,7 @@ fn the_leaders_own_message_waits_for_a_majority() {
 }
 
 #[test]
-fn alone_there_is_nobody_to_wait_for() {
+fn a_view_of_one_delivers_at_once() {
     let mut p = member::<VirtualSynchrony>(0, 1);
     p.start();
     let heard = told(&p.ask(Request::Multicast(bytes("m"))));
@@ -120,7 +120,7 @@ fn alone_there_is_nobody_to_wait_for() {
 }
 
 #[test]
-fn the_most_senior_leads_from_the_start_and_nobody_else() {
+fn only_the_most_senior_member_leads_from_the_start() {
     for me in 0..3 {
         let mut p = member::<Leader>(me, 3);
         p.start();
@@ -138,7 +138,7 @@ fn grants<P: Process<Indication = locks::Indication>>(effects: &[Effect<P>]) -> 
 }
 
 #[test]
-fn a_lock_of_the_table_is_granted_by_the_order_and_not_by_who_asks() {
+fn a_table_lock_is_granted_by_the_order_of_operations() {
     let mut p = member::<LockTable>(0, 3);
     p.start();
     let effects = p.ask(acquire());
@@ -150,7 +150,7 @@ fn a_lock_of_the_table_is_granted_by_the_order_and_not_by_who_asks() {
 }
 
 #[test]
-fn a_lifted_lock_costs_nothing_where_its_token_is() {
+fn a_lifted_lock_costs_no_message_where_its_token_is() {
     let free = (0..3).filter(|&me| {
         let mut p = member::<Lifted<Any>>(me, 3);
         p.start();

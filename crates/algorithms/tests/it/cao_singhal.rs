@@ -3,7 +3,7 @@ use konklave_algorithms::mutex::maekawa::Maekawa;
 use konklave_sim::{Delay, Pace};
 use konklave_testkit::Case;
 
-use crate::stage::Stage;
+use crate::lock_schedule::LockSchedule;
 
 /// Three clients, two arbiters; one client needs one of them only.
 const TWO_TWO_ONE: &str = "0:3,4;1:3,4;2:3";
@@ -51,12 +51,12 @@ fn one_delay_between_entries_if_the_holder_knows_who_is_next_and_else_two() {
     let seen = case.config(|c| c.hold = Pace::Constant(9.0)).simulate();
     assert_eq!(seen.well().summary.sync_delay.unwrap().min, 2.0);
     // Asked for when the holder is just leaving, the lock has to come from the arbiter.
-    let mut stage = Stage::new(&arbiters(BOTH, [1, 1, 0]));
-    stage.play("ask:0 0>3 0>4 3>0 4>0 ask:1 1>3 1>4 leave:0");
-    stage.round();
-    assert!(stage.inside.is_empty());
-    stage.round();
-    assert_eq!(stage.inside.lowest().map(|p| p.0), Some(1));
+    let mut run = LockSchedule::new(&arbiters(BOTH, [1, 1, 0]));
+    run.play("ask:0 0>3 0>4 3>0 4>0 ask:1 1>3 1>4 leave:0");
+    run.round();
+    assert!(run.inside.is_empty());
+    run.round();
+    assert_eq!(run.inside.lowest().map(|p| p.0), Some(1));
 }
 
 /// The triangle in any order of messages, kept so compactly that cycles cannot be looked for.
@@ -218,9 +218,9 @@ fn many_copies_do_no_harm() {
 fn schedule_1_releases_out_of_order() {
     let schedule = "ask:1 ask:2 1>4 2>3 1>3 3>2 3>2 leave:2 2>1 4>1 leave:1 1>3 2>3 ask:0";
     let case = arbiters(TWO_TWO_ONE, [1, 1, 1]);
-    Stage::new(&case).play(schedule).finish().all_well();
-    let mut stage = Stage::new(&case.mistake("no-release-buffer"));
-    assert_eq!(stage.play(schedule).finish().waiting_ids(), [0]);
+    LockSchedule::new(&case).play(schedule).finish().all_well();
+    let mut run = LockSchedule::new(&case.mistake("no-release-buffer"));
+    assert_eq!(run.play(schedule).finish().waiting_ids(), [0]);
 }
 
 /// T-C2: a transfer for the first lock of 2 arrives just before the second.
@@ -229,12 +229,12 @@ fn schedule_2_a_stale_transfer() {
     let schedule = "ask:0 ask:1 ask:2 0>3 1>3 2>3 2>4 1>4 0>4 3>2 4>2 4>2 2>4 \
                     3>0 3>0 4>0 leave:0 0>1 0>1 0>3 0>4 leave:1 1>3 1>4 4>2 4>2 3>2 leave:2";
     let case = arbiters(BOTH, [1, 1, 1]);
-    Stage::new(&case).play(schedule).finish().all_well();
-    let mut stage = Stage::new(&case.mistake("timestamps-only"));
+    LockSchedule::new(&case).play(schedule).finish().all_well();
+    let mut run = LockSchedule::new(&case.mistake("timestamps-only"));
     // Everyone was served, but the lock of 4 was passed on to one who has left.
-    assert!(stage.play(schedule).finish().waiting.is_empty());
-    stage.ask(0);
-    assert_eq!(stage.finish().waiting_ids(), [0]);
+    assert!(run.play(schedule).finish().waiting.is_empty());
+    run.ask(0);
+    assert_eq!(run.finish().waiting_ids(), [0]);
 }
 
 /// T-C3: 3 inquires at 1 before the lock arrives that 2 passed on.
@@ -242,9 +242,9 @@ fn schedule_2_a_stale_transfer() {
 fn schedule_3_an_early_inquiry() {
     let schedule = "ask:0 ask:1 ask:2 2>3 1>3 3>2 3>2 leave:2 2>3 0>3 3>1 2>1 0>4 1>4 4>1";
     let case = arbiters(TWO_TWO_ONE, [1, 1, 1]);
-    Stage::new(&case).play(schedule).finish().all_well();
-    let mut stage = Stage::new(&case.mistake("drop-early-inquire"));
-    assert_eq!(stage.play(schedule).finish().waiting_ids(), [0, 1]);
+    LockSchedule::new(&case).play(schedule).finish().all_well();
+    let mut run = LockSchedule::new(&case.mistake("drop-early-inquire"));
+    assert_eq!(run.play(schedule).finish().waiting_ids(), [0, 1]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use konklave_sim::Delay;
 use konklave_testkit::Case;
 
 #[test]
-fn a_crash_is_noticed_by_everyone_and_nobody_else_is_suspected() {
+fn all_suspect_a_crashed_process_and_no_other() {
     for n in [2, 3, 20] {
         let case =
             Case::<Heartbeat>::complete(n).fault("crash:1@10").config(|c| c.time_limit = 50.0);
@@ -30,7 +30,7 @@ fn it_learns_from_wrong_suspicions() {
 }
 
 #[test]
-fn one_process_suspects_nobody() {
+fn a_single_process_suspects_none() {
     let seen = Case::<Heartbeat>::complete(1).config(|c| c.time_limit = 20.0).simulate();
     assert_eq!(
         seen.well().summary.suspected,

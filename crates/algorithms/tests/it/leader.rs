@@ -15,7 +15,7 @@ fn leased(n: usize, time: f64) -> Case<Leader> {
     case.config(|c| (c.time_limit, c.detect_after) = (time, None))
 }
 
-/// Who leads in the end, as they believe themselves.
+/// The processes that take themselves for the leader in the end.
 fn leaders(seen: &konklave_testkit::Seen<Leader>) -> Vec<usize> {
     let all = seen.processes.iter().enumerate();
     all.filter(|(_, p)| p.leads().is_some()).map(|(i, _)| i).collect()
@@ -69,7 +69,7 @@ fn no_history_has_two_leased_leaders() {
         let n = 3 + rng.below(3) as usize;
         let case =
             leased(n, 300.0).config(|c| (c.seed, c.delay) = (seed, Delay::Uniform(0.2, 1.8)));
-        // A leader that sleeps does not notice that its lease lapses: that is no steady clock.
+        // A sleeping leader does not notice that its lease lapses: its clock is not steady.
         let (faults, up) = storm(&mut rng, n);
         let faults = faults.into_iter().filter(|f| !f.starts_with("pause"));
         let case = faults.fold(case, |case, fault| case.fault(&fault));

@@ -36,7 +36,7 @@ fn lively(n: usize, mutex: &str, time: f64) -> Group {
     })
 }
 
-fn stage(case: &Group) -> Play<Lifted<Any>> {
+fn play(case: &Group) -> Play<Lifted<Any>> {
     Play::new(&case.setup.group, |p| Lifted::new(p, &case.setup))
 }
 
@@ -48,7 +48,7 @@ fn release(name: &str) -> Request {
     Request::Release { name: Name::from(name) }
 }
 
-/// Who was granted what, in order.
+/// The grants with their processes, in order.
 fn grants(play: &Play<Lifted<Any>>) -> Vec<(u32, Token)> {
     let grant = |(at, told): &(u32, Indication)| match told {
         Indication::Granted { token, .. } => Some((*at, *token)),
@@ -69,18 +69,18 @@ fn tokens_grow(play: &Play<Lifted<Any>>) {
 }
 
 #[test]
-fn a_token_is_handed_over_in_one_delay_and_kept_for_nothing() {
+fn a_token_is_handed_over_in_one_delay_and_kept_without_messages() {
     for mutex in TOKENS {
         let seen = calm(3, mutex).requests(&[0, 0, 1]).simulate();
         assert!(seen.well().summary.lone_entry_max <= Some(2.0), "{mutex}");
-        // All ask at once, so requests are there before the token is let go.
+        // All ask at once, so the requests arrive before the token is released.
         let case = calm(3, mutex).requests(&[2; 3]).config(|c| c.hold = Pace::Constant(4.0));
         let seen = case.simulate();
         let most = if mutex == "raymond" { 2.0 } else { 1.0 };
         assert_eq!(seen.well().summary.hand_over_max, Some(most), "{mutex}");
     }
-    // Where the token is, it costs nothing to take it again.
-    let mut play = stage(&calm(3, "naimi-trehel"));
+    // The process with the token takes it again without a message.
+    let mut play = play(&calm(3, "naimi-trehel"));
     play.ask(1, acquire("a")).settle();
     play.ask(1, release("a")).settle();
     let sent = play.sent;
@@ -142,8 +142,8 @@ fn every_run_of_a_small_group_is_right() {
 }
 
 #[test]
-fn no_order_and_no_copies_of_messages_do_any_harm() {
-    // Lamport's algorithm needs channels that keep the order: it gets them.
+fn reordered_and_duplicated_messages_do_no_harm() {
+    // Lamport's algorithm needs FIFO channels: the lifted channels are.
     for mutex in ["lamport", "ricart-agrawala", "suzuki-kasami"] {
         let case = calm(2, mutex).requests(&[1, 1]);
         for case in [case.clone().no_fifo(), case.mishaps(0, 1).no_fifo()] {
@@ -163,10 +163,10 @@ fn no_order_and_no_copies_of_messages_do_any_harm() {
 }
 
 #[test]
-fn what_gets_lost_inside_a_view_is_sent_again() {
+fn a_message_lost_inside_a_view_is_sent_again() {
     for mutex in ALGORITHMS {
         for seed in 0..if long() { 100 } else { 5 } {
-            // Too short to be noticed: nobody is excluded, and no view change repairs anything.
+            // The outage is too short for a suspicion: no view change repairs the loss.
             let case = lively(5, mutex, 1000.0).set("heartbeat", 3).requests(&[10; 5]);
             let case = case.fault("partition:4@20-23").config(|c| {
                 (c.seed, c.delay) = (seed, Delay::Uniform(0.5, 1.5));
@@ -180,8 +180,8 @@ fn what_gets_lost_inside_a_view_is_sent_again() {
 }
 
 #[test]
-fn a_tenth_lost_and_a_tenth_doubled_does_no_harm() {
-    // In any order besides, with and without leases, and once in three runs one of five crashes.
+fn a_tenth_of_messages_lost_and_a_tenth_doubled_do_no_harm() {
+    // Messages are also reordered; runs are with and without leases; in a third of them one crashes.
     for mutex in ALGORITHMS {
         let (mut served, mut wished) = (0, 0);
         for seed in 0..if long() { 200 } else { 9 } {
@@ -199,8 +199,8 @@ fn a_tenth_lost_and_a_tenth_doubled_does_no_harm() {
             let why = format!("{mutex}, seed {seed}");
             assert!(seen.violations.is_empty(), "{why}: {:?}", seen.violations);
             assert!(seen.waiting.is_empty(), "{why}: {:?} wait for ever", seen.waiting);
-            // With so much lost, the living are taken for dead, too: what they had wished is void then,
-            // which they are told.
+            // With so many losses, live processes are suspected and excluded, too. Their requests are
+            // void then, and they are told so.
             let least = if crashed.is_some() { 24 } else { 30 };
             let summary = &seen.summary;
             assert!(summary.entries + summary.excluded >= least, "{why}: {summary:?}");
@@ -227,7 +227,7 @@ fn without_heartbeats_nothing_lost_is_sent_again_and_the_sheet_says_so() {
 }
 
 #[test]
-fn leases_need_steady_clocks_and_say_so() {
+fn the_sheet_of_leases_assumes_steady_clocks() {
     use konklave_algorithms::Assumption::SteadyClocks;
     let assumes = |safety: &str| {
         let case = calm(3, "central").set("safety", safety);
@@ -260,13 +260,13 @@ fn every_mistake_is_caught() {
 }
 
 #[test]
-fn lf1_a_token_on_its_way_at_the_barrier_is_made_anew_once() {
+fn lf1_a_token_under_way_at_a_view_change_is_made_anew_once() {
     for mutex in TOKENS {
-        let mut play = stage(&calm(3, mutex));
+        let mut play = play(&calm(3, mutex));
         play.ask(0, acquire("a")).settle();
         play.ask(1, acquire("a")).settle();
         play.ask(0, release("a"));
-        // Under way to 1, who stops before it arrives.
+        // The token is under way to 1, which wedges before it arrives.
         play.ask(2, Request::Reform).hear(2, 1).hear(2, 0).settle();
         assert_eq!(holders(&play), [0, 1], "{mutex}");
         tokens_grow(&play);
@@ -274,8 +274,8 @@ fn lf1_a_token_on_its_way_at_the_barrier_is_made_anew_once() {
 }
 
 #[test]
-fn lf2_a_token_on_its_way_to_an_excluded_member_opens_no_gate() {
-    let mut play = stage(&calm(3, "naimi-trehel"));
+fn lf2_a_token_under_way_to_an_excluded_member_passes_no_fence() {
+    let mut play = play(&calm(3, "naimi-trehel"));
     play.ask(0, acquire("a")).settle();
     play.ask(2, acquire("a")).settle();
     play.ask(1, acquire("a")).settle();
@@ -292,15 +292,15 @@ fn lf2_a_token_on_its_way_to_an_excluded_member_opens_no_gate() {
 }
 
 #[test]
-fn lf3_lf4_who_changes_its_mind_during_the_change_is_heard() {
+fn lf3_lf4_a_release_or_cancellation_during_the_change_counts() {
     for mutex in ALGORITHMS {
-        let mut play = stage(&calm(3, mutex));
+        let mut play = play(&calm(3, mutex));
         play.ask(0, acquire("a")).settle();
         play.ask(1, acquire("a")).settle();
         play.ask(2, acquire("a")).settle();
         assert_eq!(holders(&play), [0], "{mutex}");
         play.ask(2, Request::Reform).hear(2, 0).hear(2, 1);
-        // The holder lets go, and the first who waits wants it no more.
+        // The holder releases the lock, and the first waiter cancels its request.
         play.ask(0, release("a")).ask(1, release("a")).settle();
         assert_eq!(holders(&play), [0, 2], "{mutex}");
         tokens_grow(&play);
@@ -308,9 +308,9 @@ fn lf3_lf4_who_changes_its_mind_during_the_change_is_heard() {
 }
 
 #[test]
-fn lf5_a_second_change_right_after_the_first_loses_nobody() {
+fn lf5_a_second_change_right_after_the_first_loses_no_request() {
     for mutex in ALGORITHMS {
-        let mut play = stage(&calm(3, mutex));
+        let mut play = play(&calm(3, mutex));
         for p in 0..3 {
             play.ask(p, acquire("a"));
         }
@@ -355,7 +355,7 @@ fn lf7_a_view_of_one_serves_its_member() {
 }
 
 #[test]
-fn lf8_a_new_member_gets_a_lock_it_never_heard_of() {
+fn lf8_a_new_member_acquires_a_lock_of_the_view_before_it() {
     for mutex in ALGORITHMS {
         let seen = lively(4, mutex, 200.0).requests(&[2; 4]).set("joiners", 3).simulate();
         assert!(seen.violations.is_empty(), "{mutex}: {:?}", seen.violations);
@@ -367,7 +367,7 @@ fn lf8_a_new_member_gets_a_lock_it_never_heard_of() {
 #[test]
 fn lf9_a_thousand_names_survive_their_coordinator() {
     for mutex in ["naimi-trehel", "central"] {
-        let mut play = stage(&calm(4, mutex));
+        let mut play = play(&calm(4, mutex));
         for i in 0..1000 {
             play.ask(1 + i % 3, acquire(&format!("n{i}")));
         }
@@ -409,7 +409,7 @@ fn lf10_quorums_are_built_anew_for_every_size() {
 }
 
 #[test]
-fn lf11_a_decision_that_arrives_twice_counts_once() {
+fn lf11_a_duplicated_install_counts_once() {
     for seed in 0..20 {
         let case = calm(3, "naimi-trehel").requests(&[2; 3]).set("reform", "1");
         let case = case.config(|c| (c.seed, c.duplicate) = (seed, 0.0));
@@ -422,8 +422,8 @@ fn lf11_a_decision_that_arrives_twice_counts_once() {
 }
 
 #[test]
-fn with_leases_nobody_enters_while_an_excluded_holder_may_be_inside() {
-    // 2 holds the lock, is cut off and does not know; the others want it.
+fn with_leases_no_member_enters_while_an_excluded_holder_may_be_inside() {
+    // 2 holds the lock and is cut off without noticing; the others want the lock.
     let cut = |mutex: &str| {
         let case = lively(3, mutex, 200.0).requests(&[1, 0, 1]).fault("partition:2|0,1@30");
         case.config(|c| {
@@ -447,14 +447,14 @@ fn with_leases_nobody_enters_while_an_excluded_holder_may_be_inside() {
     }
 }
 
-/// 3 holds the lock, is cut off and does not know. Of those who go on, 0 asks for it, so that it has the
-/// token of the new view, and gives up before it may enter. The token, which nobody uses, is no proof
-/// that nobody is inside: not in the next view, either.
+/// 3 holds the lock and is cut off without noticing. In the new view, 0 asks for the lock, gets the
+/// new token, and cancels before it may enter. That unused token is no proof that the lock is free,
+/// neither in this view nor in the next.
 #[test]
 fn a_token_made_anew_and_given_up_does_not_hide_an_excluded_holder() {
     for mutex in TOKENS {
         let case = calm(4, mutex).set("safety", "lease").set("lease", 40);
-        let mut play = stage(&case);
+        let mut play = play(&case);
         play.settle().ask(3, acquire("a")).settle();
         assert_eq!(holders(&play), [3], "{mutex}");
         for p in 0..3 {
@@ -494,7 +494,7 @@ fn no_history_with_faults_breaks_a_lock() {
         let safe = rng.below(2) == 0;
         let mut faults = storm(&mut rng, n).0;
         if safe {
-            // A sleeper does not notice that its lease lapses: that is no steady clock.
+            // A sleeping process does not notice that its lease lapses: its clock is not steady.
             faults.retain(|f| !f.starts_with("pause"));
         }
         let case = if safe { case.set("safety", "lease") } else { case };
@@ -512,9 +512,9 @@ fn no_history_with_faults_breaks_a_lock() {
 }
 
 #[test]
-fn the_timers_of_the_group_are_among_ours() {
-    // Nothing else wakes the group than its own timers.
-    let mut play = stage(&calm(3, "central"));
+fn the_timers_of_the_group_are_passed_on() {
+    // Only its own timers wake the group.
+    let mut play = play(&calm(3, "central"));
     play.ask(0, Request::Reform).hear(0, 1).hear(1, 0);
     play.fire(0, Timer::Group(virtual_synchrony::Timer::Collect)).settle();
     assert_eq!(play.process(0).view().members.len(), 2);

@@ -95,11 +95,11 @@ fn granted(count: u64) -> Reply {
 }
 
 #[test]
-fn acquiring_takes_three_delays_and_so_does_handing_over() {
+fn acquire_and_hand_over_take_three_delays_each() {
     for n in 2..=7 {
         let one = |at: usize| (0..n).map(|p| u32::from(p == at)).collect::<Vec<u32>>();
         let seen = calm(n).requests(&one(1)).simulate();
-        // In a group of three, the leader and who asks are a majority: no acknowledgement is missing.
+        // In a group of three, leader and requester are a majority: delivery waits for no acknowledgement.
         let far = if n <= 3 { 2.0 } else { 3.0 };
         assert_eq!(seen.well().summary.lone_entry_max, Some(far), "n = {n}");
         let seen = calm(n).requests(&one(0)).simulate();
@@ -132,7 +132,7 @@ fn every_run_of_a_small_group_is_right() {
 }
 
 #[test]
-fn k1_a_holder_that_slept_is_refused_by_the_gate() {
+fn k1_the_fence_refuses_a_holder_that_slept() {
     let (mut script, s) = Script::new(2);
     assert_eq!(script.take(s[0], 1), [granted(3)]);
     assert_eq!(script.take(s[1], 1), [Reply::Queued]);
@@ -146,7 +146,7 @@ fn k1_a_holder_that_slept_is_refused_by_the_gate() {
 }
 
 #[test]
-fn k2_a_minority_grants_nothing_and_says_that_locks_are_lost() {
+fn k2_a_minority_grants_nothing_and_reports_locks_as_lost() {
     let case = lively(5, 200.0).requests(&[1, 0, 1, 0, 0]).fault("partition:0,1|2,3,4@8-120");
     let case = case.config(|c| c.hold = Pace::Constant(60.0));
     let seen = case.simulate();
@@ -156,7 +156,7 @@ fn k2_a_minority_grants_nothing_and_says_that_locks_are_lost() {
 }
 
 #[test]
-fn k3_a_request_asked_again_has_the_same_answer() {
+fn k3_a_repeated_request_gets_the_same_reply() {
     let (mut script, s) = Script::new(2);
     assert_eq!(script.take(s[0], 1), [granted(3)]);
     assert_eq!(script.take(s[0], 1), [granted(3)], "the same token");
@@ -258,7 +258,7 @@ fn k8_k13_only_the_leader_counts_time_and_a_new_one_starts_afresh() {
 
 #[test]
 fn the_lock_of_a_dead_member_becomes_free_though_views_change_faster_than_its_lease() {
-    // 4 dies inside, and its lease is 20 T; one after the other is taken for dead wrongly all the time.
+    // 4 crashes as the holder, with a lease of 20 T; wrong suspicions change the view all the time.
     let case = Case::<LockTable>::complete(5).set("departed", "frozen").set("rejoin", "on");
     let mut case = case.requests(&[1, 0, 0, 1, 1]).fault("crash:4@8").config(|c| {
         c.script = vec![(ProcessId(4), 0.0), (ProcessId(3), 4.0), (ProcessId(0), 4.0)];
@@ -274,7 +274,7 @@ fn the_lock_of_a_dead_member_becomes_free_though_views_change_faster_than_its_le
 }
 
 #[test]
-fn k9_the_order_of_those_who_stay_does_not_change() {
+fn k9_the_order_of_remaining_waiters_does_not_change() {
     let member = |id: u32| Member { id: ProcessId(id), incarnation: 1 };
     let all: Vec<Member> = (0..4).map(member).collect();
     let mut table = Table::default();
@@ -299,13 +299,13 @@ fn k9_the_order_of_those_who_stay_does_not_change() {
     let stays = |(s, _): &(Session, u64)| *s != Session::Member(all[3]);
     let expected: Vec<(Session, u64)> = before.iter().copied().filter(stays).collect();
     table.members(token(1, 0), &all[..3], |_| false, &mut events);
-    // The first who stays holds it now.
+    // The first remaining waiter holds it now.
     assert_eq!(queue(&table), expected[1..]);
     assert_eq!(table.lock("a").map(|l| l.holders[0]), Some((expected[0].0, token(1, 0))));
 }
 
 #[test]
-fn k10_no_choice_lets_both_sides_of_a_split_grant() {
+fn k10_no_setting_lets_both_sides_of_a_split_grant() {
     use konklave_algorithms::Algorithm;
     // There is no mode in which every part of a split group goes on: locks would be granted twice.
     for switch in LockTable::SHEET.switches {
@@ -332,19 +332,19 @@ fn flawed(mistake: &str, clients: usize) -> (Script, Vec<Session>) {
 }
 
 #[test]
-fn each_mistake_of_the_table_breaks_what_it_says() {
+fn each_mistake_of_the_table_breaks_its_property() {
     // any-token: a late release ends a later grant, and two hold the lock (K5).
     let late_release = |(mut script, s): (Script, Vec<Session>)| {
         script.take(s[0], 1);
         script.release(s[0], token(0, 3));
         assert_eq!(script.take(s[0], 2), [granted(5)]);
         script.take(s[1], 1);
-        // s[0] believes that it is inside; is s[1] let in?
+        // s[0] takes itself for the holder; is s[1] granted the lock?
         replies(script.release(s[0], token(0, 3))).len()
     };
     assert_eq!(late_release(Script::new(2)), 0);
     assert_eq!(late_release(flawed("any-token", 2)), 1);
-    // any-expiry: an expiry after a sign of life, and another is let in (K4).
+    // any-expiry: an expiry after a sign of life, and another session is granted the lock (K4).
     let late_expiry = |(mut script, s): (Script, Vec<Session>)| {
         script.take(s[0], 1);
         script.take(s[1], 1);
@@ -354,7 +354,7 @@ fn each_mistake_of_the_table_breaks_what_it_says() {
     };
     assert_eq!(late_expiry(Script::new(2)), 0);
     assert_eq!(late_expiry(flawed("any-expiry", 2)), 1);
-    // no-memory: a request that comes again after its lock was let go takes it once more (K6).
+    // no-memory: a request repeated after the release acquires the lock once more (K6).
     let phantom = |(mut script, s): (Script, Vec<Session>)| {
         script.take(s[0], 1);
         script.release(s[0], token(0, 2));
@@ -373,7 +373,7 @@ fn k11_a_cancellation_and_a_grant_race() {
     let (mut script, s) = Script::new(2);
     script.take(s[0], 1);
     script.take(s[1], 1);
-    // Granted first: who cancels learns that it holds.
+    // Granted first: the reply to the cancellation is the grant.
     let (mut late, sessions) = (Script { table: script.table.clone(), now: script.now }, s.clone());
     late.release(sessions[0], token(0, 3));
     let answer = late.apply(Command::Cancel { session: sessions[1], request: 1 });
@@ -387,7 +387,7 @@ fn k11_a_cancellation_and_a_grant_race() {
 }
 
 #[test]
-fn k14_a_million_names_leave_nothing_behind() {
+fn k14_a_million_released_locks_leave_nothing_behind() {
     let (mut script, s) = Script::new(1);
     for i in 0..1_000_000u64 {
         let lock = i.to_string();
@@ -400,7 +400,7 @@ fn k14_a_million_names_leave_nothing_behind() {
 }
 
 #[test]
-fn those_who_share_enter_together_and_do_not_starve_who_is_alone() {
+fn shared_holders_enter_together_and_do_not_starve_an_exclusive_one() {
     let (mut script, s) = Script::new(5);
     let shared = |script: &mut Script, i: usize| script.acquire(s[i], 1, "a", Mode::Shared);
     shared(&mut script, 0);
@@ -419,7 +419,7 @@ fn those_who_share_enter_together_and_do_not_starve_who_is_alone() {
 }
 
 #[test]
-fn who_does_not_wait_is_told_at_once_and_who_has_no_session_too() {
+fn a_request_without_wait_or_session_is_answered_at_once() {
     let (mut script, s) = Script::new(2);
     script.take(s[0], 1);
     let mut ask = |session| {
@@ -431,7 +431,7 @@ fn who_does_not_wait_is_told_at_once_and_who_has_no_session_too() {
 }
 
 #[test]
-fn a_new_member_is_given_the_table() {
+fn a_new_member_receives_the_table() {
     let seen = lively(4, 150.0).requests(&[4; 4]).set("joiners", 3).simulate();
     assert!(seen.violations.is_empty(), "{:?}", seen.violations);
     assert!(seen.waiting.is_empty(), "{:?}", seen.waiting);

@@ -5,7 +5,7 @@ use konklave_process::{Group, Topology};
 use konklave_sim::{Delay, Pace};
 use konklave_testkit::Case;
 
-use crate::stage::Stage;
+use crate::lock_schedule::LockSchedule;
 
 /// Three clients, two arbiters; one client needs one of them only.
 const TWO_TWO_ONE: &str = "0:3,4;1:3,4;2:3";
@@ -251,9 +251,9 @@ fn many_copies_do_no_harm() {
 fn schedule_1_a_displaced_request() {
     let schedule = "ask:0 ask:1 ask:2 1>4 0>4 2>3 1>3 0>3 3>2 leave:2 2>3 3>0 4>1 4>1";
     let case = arbiters(TWO_TWO_ONE, [1, 1, 1]);
-    Stage::new(&case).play(schedule).finish().all_well();
-    let mut stage = Stage::new(&case.mistake("no-displaced-failed"));
-    assert_eq!(stage.play(schedule).finish().waiting_ids(), [0, 1]);
+    LockSchedule::new(&case).play(schedule).finish().all_well();
+    let mut run = LockSchedule::new(&case.mistake("no-displaced-failed"));
+    assert_eq!(run.play(schedule).finish().waiting_ids(), [0, 1]);
 }
 
 /// T-M2: an inquiry for the first lock of 2 arrives after its second request.
@@ -262,11 +262,11 @@ fn schedule_2_a_stale_inquiry() {
     let schedule = "ask:0 ask:1 ask:2 0>4 2>3 0>3 3>2 leave:2 ask:2 2>3 2>3 3>2 3>2 \
                     3>0 4>0 leave:0 0>3 0>4 3>2";
     let case = arbiters(TWO_TWO_ONE, [1, 1, 2]);
-    Stage::new(&case).play(schedule).finish().all_well();
-    let mut stage = Stage::new(&case.mistake("as-printed"));
+    LockSchedule::new(&case).play(schedule).finish().all_well();
+    let mut run = LockSchedule::new(&case.mistake("as-printed"));
     // 1 asks for both locks, gets 4, and the relinquishment of 2 brings it 3.
-    stage.play(schedule).play("1>4 4>1 1>3 2>3 3>1");
-    assert_eq!(stage.inside.iter().map(|p| p.0).collect::<Vec<_>>(), [1, 2]);
+    run.play(schedule).play("1>4 4>1 1>3 2>3 3>1");
+    assert_eq!(run.inside.iter().map(|p| p.0).collect::<Vec<_>>(), [1, 2]);
 }
 
 /// T-M4: an inquiry overtakes the lock it asks about.
@@ -274,30 +274,30 @@ fn schedule_2_a_stale_inquiry() {
 fn schedule_4_an_inquiry_before_its_lock() {
     let schedule = "ask:1 ask:0 1>3 0>4 0>3 1>4 3>1/Inquire 4>1 3>1/Locked";
     let case = arbiters(TWO_TWO_ONE, [1, 1, 0]);
-    let mut stage = Stage::new(&case);
+    let mut run = LockSchedule::new(&case);
     // 1 has failed at 4 and gives 3 back as soon as it has it.
-    stage.play(schedule).play("1>3/Relinquish 3>0 4>0 leave:0").finish().all_well();
-    let mut stage = Stage::new(&case.mistake("drop-early-inquire"));
-    assert_eq!(stage.play(schedule).finish().waiting_ids(), [0, 1]);
+    run.play(schedule).play("1>3/Relinquish 3>0 4>0 leave:0").finish().all_well();
+    let mut run = LockSchedule::new(&case.mistake("drop-early-inquire"));
+    assert_eq!(run.play(schedule).finish().waiting_ids(), [0, 1]);
 }
 
 /// T-M5: a failure arrives after the lock that was sent later.
 #[test]
 fn schedule_5_a_failure_after_its_lock() {
-    let mut stage = Stage::new(&arbiters(TWO_TWO_ONE, [1, 1, 1]));
-    stage.play("ask:0 ask:2 0>3 2>3 0>4 3>0 4>0 leave:0 0>3 3>2/Locked");
-    assert!(stage.inside.contains(konklave_process::ProcessId(2)));
-    stage.play("3>2/Failed").finish().all_well();
+    let mut run = LockSchedule::new(&arbiters(TWO_TWO_ONE, [1, 1, 1]));
+    run.play("ask:0 ask:2 0>3 2>3 0>4 3>0 4>0 leave:0 0>3 3>2/Locked");
+    assert!(run.inside.contains(konklave_process::ProcessId(2)));
+    run.play("3>2/Failed").finish().all_well();
 }
 
 /// T-M6: a release is overtaken by the next request of the same process.
 #[test]
 fn schedule_6_two_requests_of_one_process_at_one_arbiter() {
-    let mut stage = Stage::new(&arbiters(TWO_TWO_ONE, [0, 0, 2]));
-    stage.play("ask:2 2>3 3>2 leave:2 ask:2 2>3/Request 2>3/Release").finish().all_well();
-    let mut stage = Stage::new(&arbiters(TWO_TWO_ONE, [1, 0, 2]));
-    stage.play("ask:2 ask:0 2>3 0>3 3>2/Locked leave:2 ask:2 2>3/Request 2>3/Release");
-    stage.finish().all_well();
+    let mut run = LockSchedule::new(&arbiters(TWO_TWO_ONE, [0, 0, 2]));
+    run.play("ask:2 2>3 3>2 leave:2 ask:2 2>3/Request 2>3/Release").finish().all_well();
+    let mut run = LockSchedule::new(&arbiters(TWO_TWO_ONE, [1, 0, 2]));
+    run.play("ask:2 ask:0 2>3 0>3 3>2/Locked leave:2 ask:2 2>3/Request 2>3/Release");
+    run.finish().all_well();
 }
 
 #[test]

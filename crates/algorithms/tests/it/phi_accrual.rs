@@ -11,7 +11,7 @@ fn for_time(n: usize, time: f64) -> Case<PhiAccrual> {
 }
 
 #[test]
-fn a_crash_is_noticed_by_everyone_and_nobody_else_is_suspected() {
+fn all_suspect_a_crashed_process_and_no_other() {
     for n in [2, 3, 20] {
         let seen = for_time(n, 100.0).fault("crash:1@50").simulate();
         seen.well();
@@ -52,7 +52,7 @@ fn a_higher_threshold_makes_fewer_mistakes_and_notices_later() {
 }
 
 #[test]
-fn it_is_patient_with_the_irregular_and_strict_with_the_regular() {
+fn irregular_heartbeats_are_allowed_more_silence_than_regular_ones() {
     let detection = |delay| {
         let case = for_time(3, 400.0).fault("crash:1@350").config(|c| c.delay = delay);
         case.simulate().well().summary.detection_mean.unwrap()
@@ -63,7 +63,7 @@ fn it_is_patient_with_the_irregular_and_strict_with_the_regular() {
 }
 
 #[test]
-fn who_becomes_slower_is_learned_unless_late_arrivals_are_skipped() {
+fn a_slower_process_is_learned_unless_late_arrivals_are_skipped() {
     let case = for_time(3, 4000.0).fault("rate:1*0.2");
     let seen = case.simulate();
     let false_suspicions = seen.well().summary.false_suspicions;
@@ -73,7 +73,7 @@ fn who_becomes_slower_is_learned_unless_late_arrivals_are_skipped() {
 }
 
 #[test]
-fn bounded_delays_make_only_so_many_mistakes() {
+fn with_bounded_delays_wrong_suspicions_are_bounded() {
     // Two messages are at most 2 + 11.9T apart, which are 28 ticks; each mistake earns one.
     let most = 6 * 28;
     let case = for_time(3, 3000.0).set("threshold", 1).config(|c| {
@@ -88,7 +88,7 @@ fn bounded_delays_make_only_so_many_mistakes() {
 }
 
 #[test]
-fn who_comes_back_is_trusted_again() {
+fn a_restarted_process_is_restored() {
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
         let (p, at) = (rng.below(4), 20 + rng.below(100));

@@ -1,17 +1,17 @@
-//! A small group whose every step the test decides: schedules that no chance would find.
+//! A small group in which the test decides every step: for schedules that random runs do not find.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use konklave_process::{Effect, Group, Input, Inspect, Process, ProcessId, Rng};
 use konklave_testkit::Bench;
 
-/// Processes, what is on its way between them, and what they told.
+/// The processes, the messages under way between them, their timers and their indications.
 pub(crate) struct Play<P: Process> {
     members: BTreeMap<u32, Bench<P>>,
     flight: BTreeMap<(u32, u32), VecDeque<P::Message>>,
     timers: BTreeSet<(u32, P::Timer)>,
     down: BTreeSet<u32>,
-    /// What was told, by whom, in order.
+    /// The indications with their processes, in order.
     pub(crate) told: Vec<(u32, P::Indication)>,
     pub(crate) sent: usize,
 }
@@ -71,7 +71,7 @@ impl<P: Inspect> Play<P> {
         self.step(p, Input::Suspect(ProcessId(whom)))
     }
 
-    /// The timer at `p` runs out, if it runs.
+    /// Fires the timer at `p`, if it runs.
     pub(crate) fn fire(&mut self, p: u32, timer: P::Timer) -> &mut Self {
         if let Some((_, timer)) = self.timers.take(&(p, timer)) {
             self.step(p, Input::Timer(timer));
@@ -85,7 +85,7 @@ impl<P: Inspect> Play<P> {
         self
     }
 
-    /// All that is on its way from `from` to `to` arrives.
+    /// All messages under way from `from` to `to` arrive.
     pub(crate) fn hear(&mut self, from: u32, to: u32) -> &mut Self {
         for message in self.flight.remove(&(from, to)).unwrap_or_default() {
             self.step(to, Input::Message { from: ProcessId(from), message });
@@ -103,13 +103,13 @@ impl<P: Inspect> Play<P> {
         self.step(to, Input::Message { from: ProcessId(from), message })
     }
 
-    /// All that is on its way from `from` to `to` is lost.
+    /// All messages under way from `from` to `to` are lost.
     pub(crate) fn lose(&mut self, from: u32, to: u32) -> &mut Self {
         self.flight.remove(&(from, to));
         self
     }
 
-    /// Everything arrives, until nothing is on its way.
+    /// Delivers all messages, until none is under way.
     pub(crate) fn settle(&mut self) -> &mut Self {
         while let Some((from, to)) =
             self.flight.iter().find(|(_, q)| !q.is_empty()).map(|(channel, _)| *channel)
@@ -119,7 +119,7 @@ impl<P: Inspect> Play<P> {
         self
     }
 
-    /// Everything arrives but between these two sets.
+    /// Delivers all messages except those between these two sets.
     pub(crate) fn settle_apart(&mut self, side: &[u32]) -> &mut Self {
         let apart = |(a, b): (u32, u32)| side.contains(&a) != side.contains(&b);
         loop {
@@ -134,7 +134,7 @@ impl<P: Inspect> Play<P> {
 }
 
 /// Faults drawn from `rng` for a group of n: crashes for good or not, cuts, partitions, wrong
-/// suspicions, pauses. They end before 150 T. Who is up then is the second answer.
+/// suspicions, pauses. They end before 150 T. The second result is the processes that are up then.
 pub(crate) fn storm(rng: &mut Rng, n: usize) -> (Vec<String>, Vec<u32>) {
     let mut up: Vec<u32> = (0..n as u32).collect();
     let mut faults = Vec::new();

@@ -5,7 +5,7 @@ use konklave_process::ProcessId;
 use konklave_sim::{Delay, Pace};
 use konklave_testkit::Case;
 
-use crate::stage::Stage;
+use crate::lock_schedule::LockSchedule;
 
 /// The new algorithm of the sources: 0 and 1 ask each other; 2 and 3 ask and inform both.
 fn new(requests: [u32; 4]) -> Case<Sanders> {
@@ -135,16 +135,16 @@ fn maekawa_is_an_instance_message_by_message() {
 fn the_delay_matrix_is_that_of_the_sources() {
     for leaver in 0..4 {
         for entrant in (0..4).filter(|p| *p != leaver) {
-            let mut stage = Stage::new(&new([1, 1, 1, 1]));
-            stage.ask(leaver);
-            while stage.round() {}
-            stage.ask(entrant);
-            while stage.round() {}
-            assert!(stage.inside.contains(ProcessId(leaver)));
-            stage.leave(leaver);
+            let mut run = LockSchedule::new(&new([1, 1, 1, 1]));
+            run.ask(leaver);
+            while run.round() {}
+            run.ask(entrant);
+            while run.round() {}
+            assert!(run.inside.contains(ProcessId(leaver)));
+            run.leave(leaver);
             let mut rounds = 0;
-            while !stage.inside.contains(ProcessId(entrant)) {
-                assert!(stage.round());
+            while !run.inside.contains(ProcessId(entrant)) {
+                assert!(run.round());
                 rounds += 1;
             }
             let delay = if leaver < 2 { 1 } else { 2 };
@@ -159,9 +159,9 @@ fn schedule_3_a_forgotten_yield() {
     let schedule = "ask:0 ask:2 ask:3 0>1 ask:1 1>0 1>0 0>1 3>0 leave:0 0>3 2>0 3>1 1>3 2>1 1>3 \
                     0>3 0>3 3>1 1>2";
     let case = new([1, 1, 1, 1]);
-    Stage::new(&case).play(schedule).finish().all_well();
-    let mut stage = Stage::new(&case.mistake("yield-forgotten"));
-    assert_eq!(stage.play(schedule).finish().waiting_ids(), [1, 2, 3]);
+    LockSchedule::new(&case).play(schedule).finish().all_well();
+    let mut run = LockSchedule::new(&case.mistake("yield-forgotten"));
+    assert_eq!(run.play(schedule).finish().waiting_ids(), [1, 2, 3]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use konklave_testkit::{Case, Found, Seen};
 use crate::long;
 use crate::play::Play;
 
-/// What no crash, no delay and no wrong suspicion may break.
+/// The properties that no crash, delay or wrong suspicion may break.
 const SAFETY: &[&str] = &[
     "view agreement",
     "virtual synchrony",
@@ -42,7 +42,7 @@ fn lively(n: usize, time: f64) -> Group {
     case.config(|c| (c.time_limit, c.detect_after) = (time, None))
 }
 
-/// The members as each process but these sees them.
+/// The members in the view of each process except these.
 fn views(seen: &Seen<VirtualSynchrony>, but: &[u32]) -> Vec<Vec<u32>> {
     let counts = |(p, _): &(usize, _)| !but.contains(&(*p as u32));
     let all = seen.processes.iter().enumerate().filter(counts);
@@ -82,7 +82,7 @@ fn a_view_change_takes_four_delays_and_the_stated_packets() {
 }
 
 #[test]
-fn half_of_a_view_goes_on_when_all_others_are_born_again() {
+fn half_of_a_view_goes_on_when_all_others_have_restarted() {
     for (n, reborn) in [(2, &[0][..]), (2, &[1]), (4, &[0, 1]), (4, &[1, 3])] {
         let mut case = Case::<VirtualSynchrony>::complete(n).requests(&vec![1; n]);
         case = case.set("rejoin", "on");
@@ -96,19 +96,20 @@ fn half_of_a_view_goes_on_when_all_others_are_born_again() {
             assert_eq!(view, (0..n as u32).collect::<Vec<_>>(), "{reborn:?} of {n}: p{p}");
         }
     }
-    // Before they are back, nobody can tell whether they go on.
+    // Before the others are back, they may be alive and go on themselves.
     let seen = calm(4).fault("crash:1@0.5").fault("crash:3@0.5").simulate();
     assert_eq!(views(&seen, &[1, 3]), [[0, 1, 2, 3], [0, 1, 2, 3]]);
 }
 
-/// Timers wait for what is on its way, but for one: who is excluded comes again, and could be excluded for ever.
+/// Timers wait for messages under way, except one: an excluded process joins again, and could be
+/// excluded forever.
 #[test]
 fn every_order_of_a_restart_among_two_is_explored() {
     let two = |requests: &[u32]| {
         calm(2).requests(requests).set("rejoin", "on").judge(SAFETY).almost_synchronous(1)
     };
     all_exhausted(&[
-        ("one is born again", two(&[1, 1]).crashes(1, 1), 7_833),
+        ("one restarts", two(&[1, 1]).crashes(1, 1), 7_833),
         ("in any order", two(&[0, 0]).crashes(1, 1).no_fifo(), 24_629),
         ("one asks for a view", two(&[0, 0]).set("reform", "0").crashes(1, 1), 2_625),
         ("both, one after the other", two(&[0, 0]).crashes(2, 2), 15_053),
@@ -144,7 +145,7 @@ fn uniform_delivery_takes_three_delays_and_agreed_two() {
 }
 
 #[test]
-fn a_group_of_one_needs_nobody() {
+fn a_group_of_one_decides_alone() {
     let seen = calm(1).requests(&[5]).set("reform", "0").simulate();
     assert_eq!((seen.well().sent, seen.summary.deliveries, seen.summary.views), (0, 5, 2));
 }
@@ -226,7 +227,7 @@ fn has_converged(seen: &Seen<VirtualSynchrony>, up: &[u32], why: &str) -> bool {
     let there =
         inside.iter().filter(|(_, p)| p.view().id == newest.id).map(|(id, _)| ProcessId(*id));
     if !newest.is_quorum(&there.collect(), false) {
-        // A majority of the last view is lost for good: nobody may go on.
+        // A majority of the last view is lost for good: no process may go on.
         return false;
     }
     for p in up {

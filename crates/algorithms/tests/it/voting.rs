@@ -4,7 +4,7 @@ use konklave_process::ProcessId;
 use konklave_sim::{Delay, Pace};
 use konklave_testkit::Case;
 
-use crate::stage::Stage;
+use crate::lock_schedule::LockSchedule;
 
 /// As in the sources, only requests move the clocks: fewer states, and no order is kept anyway.
 fn three(requests: [u32; 3]) -> Case<Voting> {
@@ -119,12 +119,12 @@ fn many_copies_do_no_harm() {
 #[test]
 fn schedule_v1_a_release_before_its_request() {
     let schedule = "ask:1 1>0 0>1 ask:0 leave:1 1>2/Release 1>2/Request";
-    let mut stage = Stage::new(&three([1, 1, 0]));
-    stage.play(schedule).finish().all_well();
-    let mut stage = Stage::new(&three([1, 1, 0]).mistake("no-tombstone"));
-    stage.play(schedule).finish();
+    let mut run = LockSchedule::new(&three([1, 1, 0]));
+    run.play(schedule).finish().all_well();
+    let mut run = LockSchedule::new(&three([1, 1, 0]).mistake("no-tombstone"));
+    run.play(schedule).finish();
     // Both were served, but 2 voted for one that had left, and waits for it to leave.
-    assert_eq!((stage.waiting_ids(), stage.restless_ids()), (vec![], vec![2]));
+    assert_eq!((run.waiting_ids(), run.restless_ids()), (vec![], vec![2]));
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn ack(of: u32, upto: u32, beyond: &[u32]) -> Message {
 const T: Duration = Duration::from_millis(1);
 
 #[test]
-fn a_message_is_repeated_to_those_who_have_not_confirmed_it() {
+fn a_message_is_repeated_to_receivers_that_have_not_confirmed_it() {
     let mut p = process(0, 5, &[]);
     p.ask(Request::Multicast(1));
     for q in [1, 2, 4] {
@@ -42,7 +42,7 @@ fn a_message_is_repeated_to_those_who_have_not_confirmed_it() {
 }
 
 #[test]
-fn if_many_lack_it_it_is_repeated_to_all() {
+fn a_message_that_many_lack_is_repeated_to_all() {
     let mut p = process(0, 5, &[]);
     p.ask(Request::Multicast(1));
     p.hear(1, ack(0, 1, &[]));
@@ -51,7 +51,7 @@ fn if_many_lack_it_it_is_repeated_to_all() {
 }
 
 #[test]
-fn the_window_holds_back_what_is_too_much_and_selective_confirmations_are_heard() {
+fn the_window_limits_unconfirmed_messages_and_counts_selective_confirmations() {
     let mut p = process(0, 2, &[("window", "2")]);
     for number in 1..=3 {
         p.ask(Request::Multicast(number));
@@ -65,7 +65,7 @@ fn the_window_holds_back_what_is_too_much_and_selective_confirmations_are_heard(
 }
 
 #[test]
-fn a_receiver_confirms_again_what_comes_again() {
+fn a_receiver_confirms_a_copy_again() {
     let mut p = process(1, 2, &[]);
     assert_eq!(p.hear(0, data(1)), [delivered(0, 1), send(0, ack(0, 1, &[]))]);
     let again = [note(Note::Unwanted, 0, 1), send(0, ack(0, 1, &[]))];
@@ -74,7 +74,7 @@ fn a_receiver_confirms_again_what_comes_again() {
 }
 
 #[test]
-fn confirmations_are_put_off_until_there_are_enough() {
+fn confirmations_are_delayed_until_there_are_enough() {
     let mut p = process(1, 2, &[("every", "3")]);
     p.draw(&[127]);
     assert_eq!(p.hear(0, data(1)), [delivered(0, 1), set(Timer::Confirm(ProcessId(0)), T / 2)]);
@@ -84,7 +84,7 @@ fn confirmations_are_put_off_until_there_are_enough() {
 }
 
 #[test]
-fn along_a_tree_one_speaks_for_all_below() {
+fn with_a_tree_a_parent_confirms_for_its_children() {
     // Of seven in a binary tree around 0, 1 speaks for 3 and 4.
     let mut p = process(1, 7, &[("fanout", "2")]);
     assert_eq!(p.hear(0, data(1)), [delivered(0, 1), send(0, ack(0, 0, &[]))]);
@@ -109,7 +109,7 @@ fn a_silent_receiver_is_given_up_and_the_window_moves_on() {
 }
 
 #[test]
-fn a_new_life_begins_a_new_stream_and_the_old_one_is_over() {
+fn a_new_incarnation_begins_a_new_stream_and_the_old_one_is_over() {
     let mut p = process(1, 2, &[]);
     p.hear(0, data(1));
     let new = Message::Data { life: 1, seq: 1, number: 2 };
@@ -118,7 +118,7 @@ fn a_new_life_begins_a_new_stream_and_the_old_one_is_over() {
 }
 
 #[test]
-fn a_confirmation_of_what_was_never_sent_changes_nothing() {
+fn a_confirmation_of_an_unsent_message_changes_nothing() {
     let mut p = process(0, 2, &[]);
     assert_eq!(p.hear(1, ack(0, 9, &[])), []);
     p.ask(Request::Multicast(1));

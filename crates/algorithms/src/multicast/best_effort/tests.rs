@@ -12,7 +12,7 @@ fn process(n: usize) -> Bench<BestEffort> {
 }
 
 #[test]
-fn a_message_goes_to_everyone_once_and_to_ourselves_at_once() {
+fn a_message_goes_to_each_member_once_and_is_delivered_at_once() {
     let own = tell(Indication::Delivered(Unit { from: ProcessId(0), number: 1 }));
     let data = Message::Data(1);
     assert_eq!(process(1).ask(Request::Multicast(1)), std::slice::from_ref(&own));
@@ -20,7 +20,7 @@ fn a_message_goes_to_everyone_once_and_to_ourselves_at_once() {
 }
 
 #[test]
-fn what_arrives_is_delivered_whatever_came_before() {
+fn a_message_is_delivered_on_arrival() {
     for number in [7, 2] {
         let told = tell(Indication::Delivered(Unit { from: ProcessId(1), number }));
         assert_eq!(process(2).hear(1, Message::Data(number)), [told]);

@@ -29,7 +29,7 @@ fn an_answer_waits_for_its_question() {
 }
 
 #[test]
-fn what_is_concurrent_is_delivered_as_it_comes() {
+fn concurrent_messages_are_delivered_on_arrival() {
     let mut p = process();
     assert_eq!(p.hear(1, data(&[(1, 1)], 1)), [delivered(1, 1)]);
     assert_eq!(p.hear(0, data(&[(0, 1)], 1)), [delivered(0, 1)]);
@@ -37,7 +37,7 @@ fn what_is_concurrent_is_delivered_as_it_comes() {
 }
 
 #[test]
-fn our_message_tells_what_we_have_delivered() {
+fn a_clock_counts_the_deliveries_of_its_sender() {
     let mut p = process();
     p.hear(1, data(&[(1, 1)], 1));
     let sent = p.ask(Request::Multicast(1));

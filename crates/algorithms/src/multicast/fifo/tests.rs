@@ -20,7 +20,7 @@ fn delivered(from: u32, number: u32) -> konklave_process::Effect<Fifo> {
 }
 
 #[test]
-fn what_comes_too_early_waits_for_what_it_overtook() {
+fn a_message_waits_for_the_ones_that_it_overtook() {
     let mut p = process();
     assert_eq!(p.hear(1, data(2)), []);
     assert!(!p.process.at_rest());
@@ -30,7 +30,7 @@ fn what_comes_too_early_waits_for_what_it_overtook() {
 }
 
 #[test]
-fn what_comes_twice_is_delivered_once() {
+fn a_copy_is_not_delivered_again() {
     let mut p = process();
     assert_eq!(p.hear(1, data(1)), [delivered(1, 1)]);
     assert_eq!(p.hear(1, data(1)), []);

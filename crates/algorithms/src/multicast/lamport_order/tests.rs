@@ -16,7 +16,7 @@ fn delivered(from: u32, number: u32) -> Effect<LamportOrder> {
 }
 
 #[test]
-fn a_message_waits_for_word_from_everyone() {
+fn a_message_waits_for_a_later_timestamp_from_all() {
     let mut p = process(0, 3);
     let data = Message::Data { time: 1, number: 1 };
     assert_eq!(p.ask(Request::Multicast(1)), [send(1, data), send(2, data)]);

@@ -39,7 +39,7 @@ const T: Duration = Duration::from_millis(1);
 const ASK: Timer = Timer::Ask(ProcessId(0));
 
 #[test]
-fn a_hole_is_noticed_asked_for_and_filled() {
+fn a_gap_is_noticed_requested_and_repaired() {
     let mut p = process(1, 2, &[]);
     assert_eq!(p.hear(0, data(1)), [delivered(1)]);
     let seen = [note(Note::Missing, 2), note(Note::Missing, 3), set(ASK, T)];
@@ -75,7 +75,7 @@ fn a_heartbeat_shows_what_is_missing_at_the_end_and_becomes_rarer() {
 }
 
 #[test]
-fn nobody_waits_for_who_is_taken_for_crashed_until_it_is_back() {
+fn a_suspected_receiver_is_not_waited_for_until_it_is_trusted() {
     let mut p = process(0, 2, &[("beats", "0")]);
     p.ask(Request::Multicast(1));
     assert_eq!(p.suspect(1), [Effect::CancelTimer { timer: Timer::Beat }]);
@@ -83,7 +83,7 @@ fn nobody_waits_for_who_is_taken_for_crashed_until_it_is_back() {
 }
 
 #[test]
-fn a_stop_is_answered_by_who_has_all() {
+fn a_receiver_of_the_whole_stream_answers_a_stop() {
     let stop = Message::Stop { life: 0, last: 1 };
     let whole = || send(0, Message::Whole { life: 0, last: 1 });
     let mut p = process(1, 2, &[]);
@@ -94,7 +94,7 @@ fn a_stop_is_answered_by_who_has_all() {
 }
 
 #[test]
-fn one_repair_serves_all_who_ask_within_a_round_trip() {
+fn one_repair_serves_all_requests_within_a_round_trip() {
     let mut p = process(0, 3, &[]);
     p.ask(Request::Multicast(1));
     let repaired = p.hear(1, nack(&[(1, 1)]));
@@ -105,7 +105,7 @@ fn one_repair_serves_all_who_ask_within_a_round_trip() {
 }
 
 #[test]
-fn what_is_not_kept_is_said_to_be_gone_and_told() {
+fn a_message_not_kept_is_reported_as_gone() {
     let mut p = process(0, 2, &[("keep", "1")]);
     p.ask(Request::Multicast(1));
     p.ask(Request::Multicast(2));
@@ -119,7 +119,7 @@ fn what_is_not_kept_is_said_to_be_gone_and_told() {
 }
 
 #[test]
-fn after_enough_tries_a_hole_is_told() {
+fn after_the_last_try_a_gap_is_reported_as_gone() {
     let mut p = process(1, 2, &[("tries", "2")]);
     p.hear(0, data(2));
     p.fire(ASK);

@@ -70,7 +70,7 @@ fn with_bb_the_number_comes_apart_from_the_message() {
 }
 
 #[test]
-fn numbers_go_out_together_or_after_a_while() {
+fn numbers_are_sent_in_full_batches_or_after_a_while() {
     let mut p = process(0, 2, &[("wire", "bb"), ("batch", "2")]);
     let half = std::time::Duration::from_micros(500);
     assert_eq!(p.hear(1, data(1)), [set(Timer::Batch, half), held(1, 1), delivered(1, 1)]);
@@ -91,7 +91,7 @@ fn uniform_delivery_waits_for_a_majority() {
 }
 
 #[test]
-fn committed_delivery_waits_for_the_word_of_the_sequencer() {
+fn committed_delivery_waits_for_the_commit_of_the_sequencer() {
     let mut p = process(1, 3, &[("delivery", "committed")]);
     assert_eq!(p.hear(0, numbered(0, 2, 1)), [held(2, 1), send(0, Message::Held(1))]);
     assert_eq!(p.hear(0, Message::Commit(1)), [delivered(2, 1)]);

@@ -28,7 +28,7 @@ fn request(distance: u32) -> Message {
 }
 
 #[test]
-fn who_sees_a_hole_waits_by_its_distance_and_asks_everyone() {
+fn a_member_with_a_gap_waits_by_its_distance_and_asks_all() {
     let mut p = process(2, 4);
     let seen = p.hear(0, Message::Data(2));
     let told = tell(Indication::Delivered(Unit { number: 2, ..LOST }));
@@ -41,7 +41,7 @@ fn who_sees_a_hole_waits_by_its_distance_and_asks_everyone() {
 }
 
 #[test]
-fn a_request_of_another_puts_ours_off_once_until_we_listen_again() {
+fn another_members_request_delays_ours_once_until_the_listen_timer() {
     let mut p = process(2, 4);
     p.hear(0, Message::Data(2));
     let put_off = [set(Timer::Ask(LOST), 4 * T), set(Timer::Listen(LOST), 2 * T)];
@@ -52,14 +52,14 @@ fn a_request_of_another_puts_ours_off_once_until_we_listen_again() {
 }
 
 #[test]
-fn s10_who_hears_of_a_loss_before_it_sees_it_starts_put_off() {
+fn s10_a_request_for_an_unnoticed_loss_starts_with_a_longer_wait() {
     let mut p = process(2, 4);
     let heard = p.hear(1, request(1));
     assert_eq!(heard[..2], [note(Note::Missing(LOST)), set(Timer::Ask(LOST), 4 * T)]);
 }
 
 #[test]
-fn who_has_it_repairs_unless_another_does_first() {
+fn a_holder_repairs_unless_another_repair_arrives_first() {
     let mut p = process(1, 4);
     p.hear(0, Message::Data(1));
     assert_eq!(p.hear(3, request(3)), [set(Timer::Repair(LOST), 2 * T)]);
@@ -88,7 +88,7 @@ fn a_repair_is_delivered_once() {
 }
 
 #[test]
-fn what_strangers_and_liars_say_does_no_harm() {
+fn messages_about_unknown_or_impossible_units_do_no_harm() {
     let mut p = process(2, 4);
     let stranger = Unit { from: ProcessId(77), number: 1 };
     assert_eq!(p.hear(1, Message::Request { unit: stranger, distance: 1, radius: 9 }), []);
@@ -101,7 +101,7 @@ fn what_strangers_and_liars_say_does_no_harm() {
 }
 
 #[test]
-fn session_messages_go_on_until_all_have_told_the_same() {
+fn session_messages_go_on_until_all_members_sent_the_same_numbers() {
     let setup = Setup::new(Group::of(3), Topology::complete(3));
     let mut p = Bench::new(Srm::new(ProcessId(1), &setup), ProcessId(1), &setup.group);
     let news = p.hear(0, Message::Data(1));

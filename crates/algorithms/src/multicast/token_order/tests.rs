@@ -76,7 +76,7 @@ fn another_wakes_the_token_and_sends_when_it_comes() {
 }
 
 #[test]
-fn r1_a_copy_of_the_token_goes_out_until_something_shows_that_it_arrived() {
+fn r1_the_token_is_repeated_until_it_is_known_to_have_arrived() {
     let mut p = process(1, 3, &[]);
     let copy = passed(&p.hear(0, Message::Token(token(1, 0, 0))));
     let again = [send(2, Message::Token(copy)), set(Timer::Token, ROUND)];
@@ -89,7 +89,7 @@ fn r1_a_copy_of_the_token_goes_out_until_something_shows_that_it_arrived() {
 }
 
 #[test]
-fn r2_a_token_that_comes_again_is_answered_and_dropped() {
+fn r2_a_repeated_token_is_answered_and_dropped() {
     let mut p = process(1, 3, &[]);
     p.hear(0, Message::Token(token(4, 0, 0)));
     assert_eq!(p.hear(0, Message::Token(token(4, 0, 0))), [send(0, Message::Got(4))]);
@@ -97,7 +97,7 @@ fn r2_a_token_that_comes_again_is_answered_and_dropped() {
 }
 
 #[test]
-fn r3_what_the_token_overtook_is_asked_for_only_on_the_second_visit() {
+fn r3_a_message_that_the_token_overtook_is_requested_on_the_second_visit() {
     let mut p = process(1, 3, &[]);
     let first = passed(&p.hear(0, Message::Token(token(1, 2, 2))));
     assert_eq!((first.lacking, first.aru, first.signed), (vec![], 0, Some(ProcessId(1))));
@@ -128,7 +128,7 @@ fn r4_a_burst_limits_repairs_and_a_token_that_only_repairs_is_held_back() {
 }
 
 #[test]
-fn safe_is_what_two_visits_found_received() {
+fn a_message_is_safe_after_two_visits_report_it_received() {
     let mut p = process(1, 3, &[("delivery", "safe")]);
     assert_eq!(p.hear(0, data(1, 0, 1)), [held(0, 1)]);
     let one = p.hear(0, Message::Token(token(1, 1, 1)));
@@ -138,7 +138,7 @@ fn safe_is_what_two_visits_found_received() {
 }
 
 #[test]
-fn the_window_is_for_all_together() {
+fn all_members_share_the_window() {
     let mut p = process(1, 3, &[("window", "3"), ("burst", "2")]);
     for number in 1..=5 {
         p.ask(Request::Multicast(number));

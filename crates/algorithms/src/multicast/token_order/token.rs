@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lags_lowers_the_mark_and_nobody_else_raises_it() {
+    fn a_lagging_member_lowers_the_mark_and_only_it_raises_it() {
         let (p, q) = (ProcessId(1), ProcessId(2));
         let mut token = Token { seq: 9, aru: 9, ..Token::default() };
         token.mark(p, 9, 4, false);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn while_nobody_lags_the_mark_follows_the_last_number() {
+    fn without_a_lag_the_mark_follows_the_last_number() {
         let mut token = Token { seq: 6, aru: 4, ..Token::default() };
         token.mark(ProcessId(0), 4, 6, false);
         assert_eq!(token.aru, 6);

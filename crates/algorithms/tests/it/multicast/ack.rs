@@ -24,7 +24,7 @@ fn confirmations_for_k_messages_at_once_are_k_times_fewer() {
 }
 
 #[test]
-fn along_a_tree_the_sender_hears_from_as_many_as_the_degree() {
+fn with_a_tree_as_many_receivers_confirm_to_the_sender_as_the_degree() {
     let mut requests = vec![0; 40];
     requests[3] = 1;
     let case = Case::<Ack>::complete(40).requests(&requests).set("fanout", 3).set("timeout", 30);
@@ -107,7 +107,7 @@ fn every_run_with_a_loss_a_copy_or_a_crash_is_right() {
 }
 
 #[test]
-fn a1_a_lost_confirmation_is_given_again_and_nothing_is_delivered_twice() {
+fn a1_a_lost_confirmation_is_repeated_and_nothing_is_delivered_twice() {
     let case = Case::<Ack>::complete(2).requests(&[1, 0]).synchronous().mishaps(1, 0);
     case.check().exhausted(10);
     case.clone().mistake("twice").check().violated("no duplication", 5);
@@ -138,7 +138,7 @@ fn a2_a_silent_receiver_is_given_up_and_the_window_moves_on() {
 }
 
 #[test]
-fn a3_a_sender_that_crashes_half_way_leaves_them_disagreeing() {
+fn a3_receivers_disagree_after_a_sender_crashed_half_way() {
     let case = Case::<Ack>::complete(3).requests(&[1, 0, 0]).synchronous().ordered();
     let case = case.mishaps(1, 0).crashes(1, 0).judge(&["agreement"]);
     case.check().violated("agreement", 7);
@@ -163,7 +163,7 @@ fn a4_a_restarted_sender_begins_a_new_stream() {
 }
 
 #[test]
-fn a5_put_off_confirmations_do_not_all_arrive_at_once() {
+fn a5_delayed_confirmations_do_not_arrive_at_once() {
     // A hundred receivers answer within 20 T instead of at the same moment; nothing is repeated.
     let mut requests = vec![0; 101];
     requests[0] = 1;
@@ -179,7 +179,7 @@ fn a5_put_off_confirmations_do_not_all_arrive_at_once() {
 }
 
 #[test]
-fn a6_a_newcomer_owes_no_confirmation_of_what_came_before_it() {
+fn a6_a_restarted_receiver_confirms_no_earlier_messages() {
     let seen = Case::<Ack>::complete(3)
         .requests(&[10, 0, 0])
         .fault("crash:2@0.5")
@@ -212,7 +212,7 @@ fn a7_a_very_late_copy_is_recognised() {
 }
 
 #[test]
-fn the_window_bounds_what_is_kept() {
+fn the_window_bounds_the_kept_messages() {
     let case = Case::<Ack>::complete(4).requests(&[50, 0, 0, 0]).set("window", 3);
     let seen = case.config(|c| c.loss = 0.2).simulate();
     assert_eq!(seen.well().summary.delivered, 200);

@@ -36,7 +36,7 @@ fn no_order_is_kept() {
 }
 
 #[test]
-fn a_sender_that_crashes_half_way_leaves_them_disagreeing() {
+fn members_disagree_after_a_sender_crashed_half_way() {
     let case = Case::<BestEffort>::complete(3).requests(&[1, 0, 0]).ordered().crashes(1, 0);
     let case = case.mishaps(1, 0).judge(&["agreement"]);
     case.check().violated("agreement", 6);
@@ -76,7 +76,7 @@ fn ten_thousand_receivers_are_reached() {
 }
 
 #[test]
-fn what_never_came_is_counted_without_excuse() {
+fn missing_deliveries_are_counted_whatever_the_sheet_claims() {
     let case = Case::<BestEffort>::complete(4).requests(&[3; 4]);
     assert_eq!(case.simulate().summary.undelivered, 0);
     let mut missing = 0;

@@ -43,7 +43,7 @@ fn c1_an_answer_that_overtakes_its_question_is_held() {
 }
 
 #[test]
-fn c2_what_depends_on_a_message_lost_with_its_sender_is_never_delivered() {
+fn c2_an_effect_of_a_message_lost_with_its_sender_is_never_delivered() {
     // 0's question reaches 1 but not 2, and 0 crashes; 1's answer stays held at 2.
     let seen = Case::<Causal>::complete(3)
         .requests(&[1, 1, 0])
@@ -57,7 +57,7 @@ fn c2_what_depends_on_a_message_lost_with_its_sender_is_never_delivered() {
 }
 
 #[test]
-fn c4_what_is_said_past_the_multicast_carries_no_cause() {
+fn c4_a_cause_outside_the_multicast_does_not_count() {
     use konklave_algorithms::multicast::{Indication, Request, Unit};
     use konklave_algorithms::{Algorithm, Setup};
     use konklave_process::{Effect, Group, ProcessId, Topology};

@@ -32,7 +32,7 @@ fn every_run_of_three_with_a_crash_keeps_one_order() {
 }
 
 #[test]
-fn i1_a_final_priority_that_reached_only_one_is_safe_there_and_stops_the_others() {
+fn i1_a_final_priority_that_reached_one_member_stops_the_others() {
     let seen = Case::<Isis>::complete(3)
         .requests(&[1, 0, 0])
         .fault("lose:0>2/Final#1")
@@ -46,7 +46,7 @@ fn i1_a_final_priority_that_reached_only_one_is_safe_there_and_stops_the_others(
 }
 
 #[test]
-fn i2_equal_priorities_are_told_apart_by_the_id() {
+fn i2_the_id_orders_equal_priorities() {
     let case = Case::<Isis>::complete(2).requests(&[1, 1]);
     case.check().exhausted(36);
     case.mistake("no-tie-break").check().violated("total order", 6);

@@ -5,7 +5,7 @@ use konklave_testkit::Case;
 use super::is_within_bounds;
 
 #[test]
-fn everyone_answers_each_message_and_it_is_due_after_two_delays() {
+fn all_members_acknowledge_and_a_message_is_due_after_two_delays() {
     for n in [1, 2, 3, 10, 30] {
         let case = Case::<LamportOrder>::complete(n).requests(&vec![3; n]);
         let seen = case.simulate();
@@ -34,21 +34,21 @@ fn l1_without_fifo_channels_an_older_time_comes_too_late() {
 }
 
 #[test]
-fn l2_an_idle_member_that_says_nothing_stops_everyone() {
+fn l2_an_idle_member_without_acknowledgements_stops_all() {
     let case = Case::<LamportOrder>::complete(3).requests(&[1, 0, 0]);
     case.check().exhausted(42);
     case.mistake("silent").check().violated("deadlock", 3);
 }
 
 #[test]
-fn l3_a_clock_that_hears_nothing_puts_effects_before_causes() {
+fn l3_a_clock_that_ignores_received_timestamps_puts_effects_before_causes() {
     let case = Case::<LamportOrder>::complete(3).requests(&[2, 1, 0]);
     case.check().exhausted(113_140);
     case.mistake("deaf-clock").check().violated("total order", 6);
 }
 
 #[test]
-fn word_from_everyone_is_needed() {
+fn a_message_needs_a_later_timestamp_from_every_member() {
     let case = Case::<LamportOrder>::complete(2).requests(&[1, 1]);
     case.check().exhausted(22);
     case.mistake("hasty").check().violated("total order", 2);

@@ -65,7 +65,7 @@ fn n2_the_loss_of_the_tail_and_of_three_heartbeats_is_mended_by_the_fourth() {
 }
 
 #[test]
-fn a_stop_is_repeated_until_everyone_has_all() {
+fn a_stop_is_repeated_until_all_receivers_have_the_stream() {
     // All heartbeats fall into the outage, however long it is.
     for until in [600, 5000] {
         let cut = |case: Case<Nack>| case.fault(&format!("cut:0>1@0-{until}"));
@@ -86,7 +86,7 @@ fn a_stop_is_repeated_until_everyone_has_all() {
 }
 
 #[test]
-fn nobody_waits_for_the_answer_of_a_crashed_receiver() {
+fn a_sender_does_not_wait_for_a_crashed_receiver() {
     let crashed = case(3, 1).fault("crash:1@0.5");
     let seen = crashed.simulate();
     assert!(seen.violations.is_empty(), "{:?}", seen.violations);
@@ -107,7 +107,7 @@ fn every_run_with_a_stop_is_right() {
 }
 
 #[test]
-fn n3_what_is_only_overtaken_is_not_asked_for() {
+fn n3_an_overtaken_message_is_not_asked_for() {
     // 1, 3, 2: the second takes half a T longer than the third.
     let seen = case(2, 3)
         .no_fifo()
@@ -118,7 +118,7 @@ fn n3_what_is_only_overtaken_is_not_asked_for() {
 }
 
 #[test]
-fn n4_lost_requests_and_repairs_are_repeated_or_told() {
+fn n4_lost_requests_and_repairs_are_repeated_or_reported() {
     let mut faults = vec!["lose:0>1/Data#1".to_owned()];
     for i in 1..=5u32 {
         let kind = if i % 2 == 1 { "1>0/Nack" } else { "0>1/Repair" };
@@ -136,7 +136,7 @@ fn n4_lost_requests_and_repairs_are_repeated_or_told() {
 }
 
 #[test]
-fn n5_who_comes_late_asks_for_nothing_from_before() {
+fn n5_a_late_receiver_asks_for_no_earlier_message() {
     let seen = case(3, 1000)
         .fault("crash:2@0.5")
         .fault("restart:2@900")
@@ -148,14 +148,14 @@ fn n5_who_comes_late_asks_for_nothing_from_before() {
 }
 
 #[test]
-fn n6_what_is_no_longer_kept_is_said_to_be_gone() {
+fn n6_a_message_no_longer_kept_is_reported_as_gone() {
     let seen = case(2, 20).set("keep", 4).fault("lose:0>1/Data#3").simulate();
     assert_eq!((seen.well().summary.gone, seen.summary.delivered), (1, 39));
     assert!(seen.kind("Nack") <= 2, "{}", seen.kind("Nack"));
 }
 
 #[test]
-fn n7_what_only_a_crashed_sender_had_is_told_in_the_end() {
+fn n7_a_message_lost_with_its_sender_is_reported_as_gone() {
     let seen = case(3, 9).fault("lose:0>2/Data#8").fault("crash:0@0.5").simulate();
     assert!(seen.violations.is_empty(), "{:?}", seen.violations);
     assert_eq!(seen.summary.gone, 1);
@@ -163,7 +163,7 @@ fn n7_what_only_a_crashed_sender_had_is_told_in_the_end() {
 }
 
 #[test]
-fn n8_when_500_lose_the_same_few_ask_and_one_repair_serves_all() {
+fn n8_when_500_members_lose_a_message_few_ask_and_one_repair_serves_all() {
     let lossy = |case: Case<Nack>| {
         (1..=500).fold(case, |case, p| case.fault(&format!("lose:0>{p}/Data#1")))
     };
@@ -181,7 +181,7 @@ fn n8_when_500_lose_the_same_few_ask_and_one_repair_serves_all() {
 }
 
 #[test]
-fn n9_a_repair_says_nothing_about_the_end_of_the_stream() {
+fn n9_a_repair_triggers_no_other_request() {
     // 2 lacks the first message only; its repair makes nobody ask for anything else.
     let seen = case(5, 3).fault("lose:0>2/Data#1").simulate();
     assert_eq!((seen.well().kind("Nack"), seen.kind("Repair")), (1, 4));

@@ -105,7 +105,7 @@ fn agreed_delivery_is_not_uniform() {
 }
 
 #[test]
-fn numbers_that_go_out_together_are_fewer() {
+fn batched_numbers_take_fewer_messages() {
     let batched = case(5, ("bb", "agreed")).requests(&[10; 5]).set("batch", 10);
     let seen = batched.simulate();
     assert_eq!(seen.well().kind("Order"), 5 * 4);
@@ -127,7 +127,7 @@ fn random_delays_copies_and_any_order_do_no_harm() {
 }
 
 #[test]
-fn when_the_sequencer_crashes_everyone_stops_at_the_same_place() {
+fn when_the_sequencer_crashes_all_members_stop_at_the_same_place() {
     for way in WAYS {
         let case = case(4, way).requests(&[5; 4]).fault("crash:0@2.5");
         let case = case.config(|c| c.think = konklave_sim::Pace::Constant(1.0));

@@ -49,7 +49,7 @@ fn without_loss_nothing_is_asked() {
 }
 
 #[test]
-fn on_a_chain_exactly_one_asks_and_one_repairs() {
+fn on_a_chain_one_member_asks_and_one_repairs() {
     for n in [10, 50, 100] {
         let beyond: Vec<ProcessId> = (n / 2..n).map(|i| ProcessId(i as u32)).collect();
         let seen = lose(case(chain(n), ["1", "0", "1", "0"]), 0, &beyond, 1);
@@ -85,7 +85,7 @@ fn on_a_star_about_one_in_c2_asks() {
 }
 
 #[test]
-fn s1_without_spread_on_a_star_everyone_asks() {
+fn s1_without_spread_on_a_star_all_members_ask() {
     assert_eq!(star(30, "0", 1), 29.0);
 }
 
@@ -139,7 +139,7 @@ fn s2_a_lost_request_is_repeated() {
 }
 
 #[test]
-fn s3_a_repair_that_comes_late_is_delivered_once() {
+fn s3_a_late_repair_is_delivered_once() {
     let seen = case(Topology::complete(3), ["2", "2", "1", "1"])
         .requests(&[2, 0, 0])
         .fault("lose:0>1/Data#1")
@@ -151,7 +151,7 @@ fn s3_a_repair_that_comes_late_is_delivered_once() {
 }
 
 #[test]
-fn s4_nobody_waits_for_no_time_at_all() {
+fn s4_every_wait_is_longer_than_zero() {
     // On one's own place the distance would be 0; it counts as 1.
     let seen = lose(case(chain(2), ["1", "0", "1", "0"]), 0, &[ProcessId(1)], 1);
     assert!(seen.summary.recovery_rtt.unwrap().min >= 1.0);
@@ -173,7 +173,7 @@ fn s5_a_clock_that_runs_wild_changes_no_distance() {
 }
 
 #[test]
-fn s6_when_the_source_is_gone_any_holder_repairs() {
+fn s6_after_a_crash_of_the_source_any_holder_repairs() {
     let lost = case(Topology::complete(4), ["2", "2", "1", "1"])
         .requests(&[2, 0, 0, 0])
         .fault("lose:0>3/Data#1")
@@ -208,7 +208,7 @@ fn an_outage_that_is_longer_than_any_number_of_session_messages_is_mended() {
 }
 
 #[test]
-fn session_messages_end_when_all_agree_whoever_crashes() {
+fn session_messages_end_once_all_live_members_agree() {
     for fault in ["crash:1@0.5", "crash:0@5", "crash:4@15"] {
         let crashed = Case::<Srm>::complete(5).requests(&[1, 1, 0, 0, 0]).fault(fault);
         let seen = crashed.simulate();
@@ -238,7 +238,7 @@ fn spider(arms: usize) -> Topology {
 }
 
 #[test]
-fn s9_one_bad_link_costs_everyone_and_scoped_recovery_spares_them() {
+fn s9_one_bad_link_costs_all_members_and_scoped_recovery_spares_them() {
     let baby = |scope: u32| {
         let case = case(spider(20), ["1", "1", "1", "1"]).set("scope", scope);
         lose(case, 0, &[ProcessId(40)], 3).summary.unwanted_per_member
@@ -285,7 +285,7 @@ fn a_lossy_edge_costs_about_one_request_and_one_repair_each_time() {
 }
 
 #[test]
-fn a_crying_baby_is_heard_by_everyone_as_often_as_it_cries() {
+fn each_loss_of_a_crying_baby_costs_all_members_a_repair() {
     // One bad link at the end: everyone else gets every repair, and needs none.
     let cries = |losses: u32, scope: u32| {
         let case = case(spider(20), ["1", "1", "1", "1"]).set("scope", scope);
@@ -404,7 +404,7 @@ fn adaptive_timers_learn_to_ask_and_to_repair_once() {
 }
 
 #[test]
-fn the_last_one_waits_as_long_as_the_timers_say() {
+fn the_longest_recovery_is_as_long_as_the_timers_allow() {
     for n in [10, 50, 100] {
         let beyond: Vec<ProcessId> = (n / 2..n).map(|i| ProcessId(i as u32)).collect();
         let seen = lose(case(chain(n), ["1", "0", "1", "0"]), 0, &beyond, 1);

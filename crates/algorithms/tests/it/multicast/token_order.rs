@@ -38,7 +38,7 @@ fn a_message_costs_its_copies_and_three_rounds_of_the_token() {
 }
 
 #[test]
-fn bounds_hold_and_nothing_is_sent_while_nobody_speaks() {
+fn bounds_hold_and_an_idle_ring_sends_nothing() {
     for delivery in WAYS {
         for n in [1, 2, 3, 10] {
             let silent = case(n, delivery).requests(&vec![0; n]);
@@ -197,7 +197,7 @@ fn losses_copies_and_any_order_do_no_harm() {
 }
 
 #[test]
-fn when_one_crashes_the_ring_stands_still_and_nobody_disagrees() {
+fn a_crash_stops_the_ring_and_members_still_agree() {
     for victim in 0..4 {
         for delivery in WAYS {
             let case = case(4, delivery).requests(&[5; 4]).fault(&format!("crash:{victim}@7.5"));

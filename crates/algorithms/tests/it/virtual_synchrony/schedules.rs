@@ -7,11 +7,11 @@ fn bytes(text: &str) -> Bytes {
     Arc::from(text.as_bytes())
 }
 
-fn stage(case: &Group) -> Play<VirtualSynchrony> {
+fn play(case: &Group) -> Play<VirtualSynchrony> {
     Play::new(&case.setup.group, |p| VirtualSynchrony::build(p, &case.setup))
 }
 
-/// What `p` delivered, in order.
+/// The deliveries of `p`, in order.
 fn delivered(play: &Play<VirtualSynchrony>, p: u32) -> Vec<String> {
     let of = |(at, told): &(u32, Indication<Bytes>)| match told {
         Indication::Delivered { command, .. } if *at == p => {
@@ -38,7 +38,7 @@ fn v1_an_install_that_reaches_one_member_binds_all() {
 
 /// Candidate 0 has its view accepted by 0, 1 and 2 and installs it; then 4 tries, with 1 and 3.
 fn rival_candidates(case: &Group) -> Play<VirtualSynchrony> {
-    let mut play = stage(case);
+    let mut play = play(case);
     play.ask(0, Request::Reform);
     for p in [1, 2] {
         play.hear(0, p).hear(p, 0);
@@ -48,7 +48,7 @@ fn rival_candidates(case: &Group) -> Play<VirtualSynchrony> {
         play.hear(0, p).hear(p, 0);
     }
     assert_eq!(members(&play, 0), (1, vec![0, 1, 2]));
-    // What else they said is late.
+    // All other messages are delayed.
     for from in 0..3 {
         for to in 0..5 {
             play.lose(from, to);
@@ -63,7 +63,7 @@ fn rival_candidates(case: &Group) -> Play<VirtualSynchrony> {
 }
 
 #[test]
-fn v2_a_rival_adopts_what_may_have_been_decided() {
+fn v2_a_rival_adopts_a_proposal_that_may_be_decided() {
     let play = rival_candidates(&calm(5));
     assert_eq!(members(&play, 1), (1, vec![0, 1, 2]));
     assert_eq!(play.process(1).view(), play.process(0).view());
@@ -75,9 +75,9 @@ fn v2_a_rival_adopts_what_may_have_been_decided() {
 }
 
 #[test]
-fn v3_who_has_promised_delivers_nothing_more() {
+fn v3_a_process_that_has_promised_delivers_nothing_more() {
     for (case, expected) in [(calm(3), 0), (calm(3).mistake("keep-delivering"), 1)] {
-        let mut play = stage(&case);
+        let mut play = play(&case);
         play.ask(2, Request::Reform).hear(2, 1);
         play.ask(0, Request::Multicast(bytes("late"))).hear(0, 1);
         assert_eq!(delivered(&play, 1).len(), expected);
@@ -86,7 +86,7 @@ fn v3_who_has_promised_delivers_nothing_more() {
 
 #[test]
 fn v4_messages_travel_with_the_promise_so_their_only_holder_may_die() {
-    let mut play = stage(&calm(3));
+    let mut play = play(&calm(3));
     play.ask(0, Request::Multicast(bytes("m"))).hear(0, 1).lose(0, 2).lose(1, 2);
     play.crash(0).suspect(1, 0);
     play.hear(1, 2).hear(2, 1);
@@ -97,16 +97,16 @@ fn v4_messages_travel_with_the_promise_so_their_only_holder_may_die() {
 }
 
 #[test]
-fn v5_what_only_the_cut_off_leader_could_deliver_is_not_delivered() {
+fn v5_a_message_that_only_the_cut_off_leader_has_is_not_delivered() {
     for (case, expected) in [(calm(3), 0), (calm(3).mistake("agreed-delivery"), 1)] {
-        let mut play = stage(&case);
+        let mut play = play(&case);
         play.ask(0, Request::Multicast(bytes("m"))).lose(0, 1).lose(0, 2);
         assert_eq!(delivered(&play, 0).len(), expected);
     }
 }
 
 #[test]
-fn v6_of_two_halves_none_goes_on_or_the_one_with_the_senior() {
+fn v6_no_half_goes_on_or_with_tie_break_the_senior_one() {
     let split = lively(4, 60.0).fault("partition:0,1|2,3@5");
     let seen = split.simulate();
     assert!(seen.violations.is_empty(), "{:?}", seen.violations);
@@ -138,7 +138,7 @@ fn v7_a_majority_is_one_of_the_last_view_that_was_decided() {
 }
 
 #[test]
-fn v8_a_slow_member_is_excluded_learns_it_and_comes_again() {
+fn v8_a_slow_member_is_excluded_learns_it_and_joins_again() {
     let seen = lively(3, 200.0).requests(&[5, 5, 5]).fault("pause:2@10-40").simulate();
     assert!(seen.violations.is_empty(), "{:?}", seen.violations);
     assert_eq!(seen.summary.excluded, 1);
@@ -179,7 +179,7 @@ fn v10_a_joiner_that_dies_on_the_way_leaves_no_ghost() {
 }
 
 #[test]
-fn v11_no_effect_is_delivered_without_its_cause_whoever_crashes() {
+fn v11_no_effect_is_delivered_without_its_cause_after_any_crash() {
     // 2 sends after it delivered what 1 sent; 1 and 2 crash, at every step until all is delivered.
     for step in 0..50 {
         let mut case = calm(5).set("retry", "on").requests(&[0, 1, 1, 0, 0]);
@@ -192,7 +192,7 @@ fn v11_no_effect_is_delivered_without_its_cause_whoever_crashes() {
 }
 
 #[test]
-fn c3_the_numbers_of_a_member_that_comes_again_start_in_its_new_view() {
+fn c3_the_numbers_of_a_restarted_member_start_in_its_new_view() {
     // 1 crashes with messages under way and comes again: same id, same numbers, another view.
     let mut case = lively(4, 900.0).config(|c| c.think = Pace::Exponential(4.0));
     case.workload.requests = vec![10, 40, 10, 0];
@@ -205,10 +205,10 @@ fn c3_the_numbers_of_a_member_that_comes_again_start_in_its_new_view() {
 }
 
 #[test]
-fn c5_what_waits_is_bounded_by_what_is_not_stable() {
-    // 2 hears nothing: what it lacks is not stable, so 1 stops, and no queue grows.
+fn c5_the_window_of_unstable_messages_bounds_the_queues() {
+    // 2 receives nothing: messages that it lacks are not stable, so 1 stops, and no queue grows.
     let case = calm(3).set("window", 4);
-    let mut play = stage(&case);
+    let mut play = play(&case);
     for i in 0..200 {
         play.ask(1, Request::Multicast(bytes(&i.to_string())));
         play.settle_apart(&[2]);
@@ -225,7 +225,7 @@ fn c5_what_waits_is_bounded_by_what_is_not_stable() {
 
 #[test]
 fn r5_two_rings_that_meet_become_one_and_mix_nothing() {
-    // What comes from another view is never delivered: the lesser part drops its own and joins.
+    // A message of another view is never delivered: the smaller part drops its messages and joins.
     let mut case = lively(5, 400.0).config(|c| c.think = Pace::Exponential(3.0));
     case.workload.requests = vec![20; 5];
     let case = case.fault("partition:0,1|2,3,4@20-120");
@@ -239,7 +239,7 @@ fn r5_two_rings_that_meet_become_one_and_mix_nothing() {
 
 #[test]
 fn v12_a_message_whose_predecessor_is_lost_is_dropped_by_all() {
-    let mut play = stage(&calm(3));
+    let mut play = play(&calm(3));
     play.ask(1, Request::Multicast(bytes("1"))).hear(1, 0).settle();
     play.ask(1, Request::Multicast(bytes("2"))).lose(1, 0);
     play.ask(1, Request::Multicast(bytes("3"))).hear(1, 0).settle();
@@ -249,8 +249,8 @@ fn v12_a_message_whose_predecessor_is_lost_is_dropped_by_all() {
 }
 
 #[test]
-fn v13_a_place_that_nobody_has_is_skipped() {
-    let mut play = stage(&calm(5));
+fn v13_a_place_whose_message_is_lost_is_skipped() {
+    let mut play = play(&calm(5));
     play.ask(0, Request::Multicast(bytes("lost"))).lose(0, 1).lose(0, 2).lose(0, 3).lose(0, 4);
     play.ask(1, Request::Multicast(bytes("known"))).hear(1, 0).hear(0, 3);
     play.crash(0);
@@ -264,8 +264,8 @@ fn v13_a_place_that_nobody_has_is_skipped() {
 }
 
 #[test]
-fn v14_what_is_asked_during_a_change_is_sent_in_the_next_view() {
-    let mut play = stage(&calm(3));
+fn v14_a_multicast_during_a_change_is_sent_in_the_next_view() {
+    let mut play = play(&calm(3));
     play.ask(0, Request::Reform).hear(0, 1);
     play.ask(1, Request::Multicast(bytes("later")));
     assert!(!play.told.iter().any(|(_, told)| matches!(told, Indication::Sent { .. })));
@@ -278,8 +278,8 @@ fn v14_what_is_asked_during_a_change_is_sent_in_the_next_view() {
 }
 
 #[test]
-fn v15_what_a_sleeper_sent_in_an_old_view_is_refused_in_the_new_one() {
-    let mut play = stage(&calm(3));
+fn v15_a_message_of_an_old_view_is_refused_in_the_new_one() {
+    let mut play = play(&calm(3));
     play.ask(2, Request::Multicast(bytes("old")));
     play.suspect(0, 2).settle_apart(&[2]);
     assert_eq!(members(&play, 0), (1, vec![0, 1]));
@@ -289,9 +289,9 @@ fn v15_what_a_sleeper_sent_in_an_old_view_is_refused_in_the_new_one() {
 }
 
 #[test]
-fn v16_v17_one_event_tells_who_came_who_went_and_who_decides() {
+fn v16_v17_one_event_reports_joins_exits_and_the_coordinator() {
     let case = calm(4).set("joiners", 3);
-    let mut play = stage(&case);
+    let mut play = play(&case);
     // One leaves while another joins: the members see one change, not two.
     play.ask(3, Request::Join).hear(3, 0).hear(0, 3);
     play.ask(2, Request::Leave).hear(2, 0);
@@ -323,7 +323,7 @@ fn v18_rival_candidates_come_to_an_end() {
 }
 
 #[test]
-fn v19_who_restarts_within_a_view_is_another_member() {
+fn v19_a_restarted_process_is_another_member() {
     let seen =
         lively(3, 200.0).requests(&[3, 3, 3]).fault("crash:2@4").fault("restart:2@5").simulate();
     assert!(seen.violations.is_empty(), "{:?}", seen.violations);
@@ -339,7 +339,7 @@ fn v19_who_restarts_within_a_view_is_another_member() {
 
 #[test]
 fn v20_after_a_thousand_changes_nothing_is_left_over() {
-    let mut play = stage(&calm(3));
+    let mut play = play(&calm(3));
     let before: Vec<usize> = (0..3).map(|p| play.process(p).buffered()).collect();
     for change in 0..1000u32 {
         for p in 0..3 {
@@ -355,9 +355,9 @@ fn v20_after_a_thousand_changes_nothing_is_left_over() {
 }
 
 #[test]
-fn v21_who_has_promised_acknowledges_nothing_more() {
+fn v21_a_process_that_has_promised_acknowledges_nothing_more() {
     for (case, expected) in [(calm(3), 0), (calm(3).mistake("keep-acknowledging"), 1)] {
-        let mut play = stage(&case);
+        let mut play = play(&case);
         play.ask(2, Request::Reform).hear(2, 1);
         play.ask(0, Request::Multicast(bytes("m"))).hear(0, 1).hear(1, 0);
         assert_eq!(delivered(&play, 0).len(), expected);
@@ -367,7 +367,7 @@ fn v21_who_has_promised_acknowledges_nothing_more() {
 /// Three members with some deliveries, and a joiner that has been taken in but has no state.
 fn with_observer(mode: &str) -> Play<VirtualSynchrony> {
     let case = calm(4).set("joiners", 3).set("transfer", mode);
-    let mut play = stage(&case);
+    let mut play = play(&case);
     play.ask(0, Request::Multicast(bytes("before"))).settle();
     play.ask(3, Request::Join).settle();
     assert!(play.told.contains(&(2, Indication::StateWanted)));
@@ -457,7 +457,7 @@ fn eight_processes_join_at_once_in_few_views() {
 
 #[test]
 fn after_a_total_failure_an_operator_founds_the_next_generation() {
-    let mut play = stage(&calm(3));
+    let mut play = play(&calm(3));
     play.ask(0, Request::Reform).settle();
     play.crash(1).crash(2).suspect(0, 1).suspect(0, 2).settle();
     assert!(play.process(0).is_wedged(), "no majority, no view");
@@ -468,14 +468,14 @@ fn after_a_total_failure_an_operator_founds_the_next_generation() {
     assert_eq!(delivered(&play, 0), ["again"]);
 }
 
-/// Else whoever waits for its own message would wait for ever: nobody else can still bring it.
+/// No other process can deliver these messages any more: without it their senders would wait forever.
 #[test]
-fn who_founds_the_next_generation_goes_on_with_its_own_messages() {
+fn the_founder_of_the_next_generation_sends_its_own_messages_again() {
     for p in [0, 4] {
-        let mut play = stage(&calm(5));
+        let mut play = play(&calm(5));
         play.ask(p, Request::Multicast(bytes("placed")));
         play.ask(1, Request::Multicast(bytes("another's")));
-        // It has both, and is not sure yet of either.
+        // It has both messages, and neither is stable.
         play.hear(1, 0).hear(p, 0).hear(0, p);
         play.ask(p, Request::Multicast(bytes("on its way")));
         play.ask(p, Request::Reform);
@@ -492,7 +492,7 @@ fn who_founds_the_next_generation_goes_on_with_its_own_messages() {
 #[test]
 fn a_full_window_makes_the_rest_wait_and_then_refuses() {
     let case = calm(3).set("window", 2);
-    let mut play = stage(&case);
+    let mut play = play(&case);
     for i in 0..40 {
         play.ask(1, Request::Multicast(bytes(&i.to_string())));
     }

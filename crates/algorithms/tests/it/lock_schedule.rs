@@ -1,4 +1,5 @@
-//! A small group whose every step the test decides: the adversarial schedules of the sources.
+//! A small group of a lock in which the test decides every step: the adversarial schedules of the
+//! sources.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,21 +8,21 @@ use konklave_algorithms::mutex::{Indication, Request};
 use konklave_process::{Effect, Input, Process, ProcessId, ProcessSet};
 use konklave_testkit::{Bench, Case};
 
-/// Processes, and what is on its way between them.
-pub(crate) struct Stage<P: Process> {
+/// The processes, and the messages under way between them.
+pub(crate) struct LockSchedule<P: Process> {
     members: BTreeMap<u32, Bench<P>>,
     flight: BTreeMap<(u32, u32), VecDeque<P::Message>>,
-    /// Who is inside.
+    /// The processes in the critical section.
     pub(crate) inside: ProcessSet,
-    /// Who waits.
+    /// The waiting processes.
     pub(crate) waiting: ProcessSet,
-    /// The most that were inside together.
+    /// The most processes that were in the critical section together.
     pub(crate) most_inside: usize,
     /// How many messages were sent.
     pub(crate) sent: usize,
 }
 
-impl<P> Stage<P>
+impl<P> LockSchedule<P>
 where
     P: Algorithm + Process<Request = Request, Indication = Indication>,
 {
@@ -100,7 +101,7 @@ where
         }
     }
 
-    /// Delivers all that is on its way, and not what is sent in answer; false if there is nothing.
+    /// Delivers all messages under way, but not the answers to them; false if there are none.
     pub(crate) fn round(&mut self) -> bool {
         let flight = std::mem::take(&mut self.flight);
         let mut some = false;
@@ -113,7 +114,7 @@ where
         some
     }
 
-    /// Lets everything happen until nothing more can; who enters leaves again.
+    /// Delivers messages until none is under way; each process that enters leaves again.
     pub(crate) fn finish(&mut self) -> &mut Self {
         loop {
             if self.round() {
@@ -124,20 +125,20 @@ where
         }
     }
 
-    /// Nobody was inside with another, nobody waits, and nothing is left over.
+    /// No two processes were inside together, none waits, and all are at rest.
     #[track_caller]
     pub(crate) fn all_well(&self) {
         assert_eq!((self.most_inside, self.waiting_ids()), (1, vec![]));
         assert_eq!(self.restless_ids(), Vec::<u32>::new());
     }
 
-    /// The ids of those who are not at rest.
+    /// The ids of processes that are not at rest.
     pub(crate) fn restless_ids(&self) -> Vec<u32> {
         let restless = self.members.iter().filter(|(_, bench)| !bench.process.at_rest());
         restless.map(|(p, _)| *p).collect()
     }
 
-    /// The ids of those who wait.
+    /// The ids of waiting processes.
     pub(crate) fn waiting_ids(&self) -> Vec<u32> {
         self.waiting.iter().map(|p| p.0).collect()
     }
