@@ -486,7 +486,7 @@ pub struct RecordArgs {
     after_help = "\
 Examples:
   konklave lock reports -c './make-reports | konklave fence reports.csv'
-FILE.fence stores the highest token that has written FILE. All writers of FILE must use this command.
+FILE.fence stores the highest token that has written FILE. Every writer must use this command.
 Exit codes:
   0 written completely · 65 FILE.fence contains no token · 73 cannot write
   76 refused: a holder with a higher token has written FILE"
