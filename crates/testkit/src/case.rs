@@ -221,7 +221,7 @@ impl<P: Algorithm + Portable> Case<P> {
     /// Plays a schedule as written by `check --emit test`; returns the property that it violates, if any.
     #[track_caller]
     pub fn play(&self, schedule: &[&str]) -> Option<&'static str> {
-        let cue = |text: &&str| {
+        let step = |text: &&str| {
             ScheduleStep::new(text).unwrap_or_else(|| panic!("`{text}` is not a schedule step"))
         };
         let steps: Vec<ScheduleStep> = schedule.iter().map(step).collect();
