@@ -119,7 +119,7 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// The algorithm that serves exclusive locks, the same for all agents of a group (default: table)
     #[arg(long, env = "KONKLAVE_MUTEX", value_name = "ALGORITHM", value_parser = mutexes(), help_heading = "Group")]
-    pub mutex: Option<Mutex>,
+    pub mutex: Option<LockAlgorithm>,
     /// How often agents send a heartbeat (default: 0.14)
     #[arg(long, env = "KONKLAVE_HEARTBEAT", value_name = "SECONDS", help_heading = "Times")]
     pub heartbeat: Option<Span>,
@@ -332,8 +332,8 @@ fn is_loopback(address: &str) -> bool {
 }
 
 /// A parser for the names of the algorithms.
-fn mutexes() -> impl TypedValueParser<Value = Mutex> {
-    PossibleValuesParser::new(Mutex::ALL.map(Mutex::name)).try_map(|name| name.parse::<Mutex>())
+fn mutexes() -> impl TypedValueParser<Value = LockAlgorithm> {
+    PossibleValuesParser::new(LockAlgorithm::ALL.map(LockAlgorithm::name)).try_map(|name| name.parse::<LockAlgorithm>())
 }
 
 /// A duration setting: a number of seconds, or a number with a unit.

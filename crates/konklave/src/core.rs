@@ -255,7 +255,7 @@ impl Core {
     }
 
     fn is_inside(&self) -> bool {
-        self.group.standing() == InGroup::Inside
+        self.group.membership() == Membership::Inside
     }
 
     /// This node as a member of the present view: its id and incarnation.
