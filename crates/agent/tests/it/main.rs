@@ -4,8 +4,6 @@ mod agents;
 mod answers;
 mod cluster;
 mod descendants;
-#[path = "../../../konklave/tests/it/engine.rs"]
-mod engine;
 mod fake;
 mod faults;
 mod gate;
