@@ -83,7 +83,7 @@ pub(super) struct Subscription {
     pub(super) members: Vec<AppMember>,
     /// With agreed delivery: how far it is ahead of the group.
     pub(super) agreed_delivery: Option<AgreedDelivery>,
-    /// The member that was donor_asked for the state, and when.
+    /// The member that was asked for the state, and when.
     donor_asked: Option<(ClaimId, Duration)>,
 }
 

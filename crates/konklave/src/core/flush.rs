@@ -186,7 +186,7 @@ impl Core {
 }
 
 /// Whether a holder needs no notice of `op` to hand the lock over in time: it passed the lock itself, or it
-/// already needs_no_notice another queued request for which it will release the lock.
+/// already knows another queued request for which it will release the lock.
 fn needs_no_notice(holder: ProcessId, op: &Op, lock: &Lock) -> bool {
     match op {
         Op::Acquire { claim, .. } => {

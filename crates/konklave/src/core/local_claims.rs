@@ -198,8 +198,8 @@ impl LocalClaims {
     }
 
     /// The numbers of the pending requests that match, oldest first.
-    fn pending_where(&self, meant: impl Fn(&PendingRequest) -> bool) -> Vec<u64> {
-        let pending = self.pending.iter().filter(|(_, pending)| meant(pending));
+    fn pending_where(&self, matches: impl Fn(&PendingRequest) -> bool) -> Vec<u64> {
+        let pending = self.pending.iter().filter(|(_, pending)| matches(pending));
         let mut numbers: Vec<u64> = pending.map(|(number, _)| *number).collect();
         numbers.sort_unstable();
         numbers
