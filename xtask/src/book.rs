@@ -160,7 +160,8 @@ fn mkdocs() -> Result<Option<PathBuf>> {
         let made = Command::new("python3").args(["-m", "venv", TOOLS]).output();
         made.is_ok_and(|made| made.status.success())
     };
-    if !venv() && !(tools::install("python3-venv") && venv()) {
+    let made = venv() || tools::install("python3-venv") && venv();
+    if !made {
         return Ok(None);
     }
     println!("xtask: pip install -r book/requirements.txt");

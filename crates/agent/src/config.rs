@@ -333,7 +333,8 @@ fn is_loopback(address: &str) -> bool {
 
 /// A parser for the names of the algorithms.
 fn mutexes() -> impl TypedValueParser<Value = LockAlgorithm> {
-    PossibleValuesParser::new(LockAlgorithm::ALL.map(LockAlgorithm::name)).try_map(|name| name.parse::<LockAlgorithm>())
+    PossibleValuesParser::new(LockAlgorithm::ALL.map(LockAlgorithm::name))
+        .try_map(|name| name.parse::<LockAlgorithm>())
 }
 
 /// A duration setting: a number of seconds, or a number with a unit.

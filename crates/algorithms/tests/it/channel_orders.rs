@@ -68,7 +68,9 @@ impl Table {
     #[track_caller]
     fn complete(self) {
         assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n"));
-        for name in konklave_builtin_mutex::ALGORITHMS.iter().map(|algorithm| algorithm.sheet().name) {
+        for name in
+            konklave_builtin_mutex::ALGORITHMS.iter().map(|algorithm| algorithm.sheet().name)
+        {
             assert!(self.seen.contains(name), "{name} is not in the table");
         }
     }
