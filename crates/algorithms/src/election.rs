@@ -30,7 +30,7 @@ pub mod virtual_tree_wave;
 
 pub use measures::{Measures, Summary};
 pub use properties::Properties;
-pub use ring::Way;
+pub use ring::Direction;
 pub use sheet::SHEET;
 pub use starters::Starters;
 

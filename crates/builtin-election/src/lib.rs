@@ -27,3 +27,7 @@ pub static ALGORITHMS: &[&dyn AnyAlgorithm] = &[
 /// Chang and Roberts's election in its hardened form.
 pub static CHANG_ROBERTS_HARDENED: &dyn AnyAlgorithm =
     erased::<konklave_algorithms::election::chang_roberts::hardened::Hardened>();
+
+/// The list-collecting ring election in its hardened form.
+pub static RING_LIST_HARDENED: &dyn AnyAlgorithm =
+    erased::<konklave_algorithms::election::ring_list::hardened::Hardened>();

@@ -16,11 +16,13 @@ pub(crate) fn entries() -> Vec<Entry> {
         mutex::ALGORITHMS,
         group::DETECTORS,
     ];
-    let entry = |algorithm| match Entry::of(algorithm) {
-        entry if entry.sheet.name == "chang-roberts" => {
-            entry.hardened(election::CHANG_ROBERTS_HARDENED)
+    let entry = |algorithm| {
+        let entry = Entry::of(algorithm);
+        match entry.sheet.name {
+            "chang-roberts" => entry.hardened(election::CHANG_ROBERTS_HARDENED),
+            "ring-list" => entry.hardened(election::RING_LIST_HARDENED),
+            _ => entry,
         }
-        entry => entry,
     };
     problems.concat().into_iter().map(entry).collect()
 }

@@ -12,7 +12,7 @@ use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
 
-use super::ring::{Sides, Way};
+use super::ring::{Direction, Sides};
 use super::{Indication, Request, ring};
 
 /// One process of the algorithm. Rings of millions are built of these: it takes 32 bytes.
@@ -62,7 +62,7 @@ struct Queues(Option<Box<[Queue; 2]>>);
 type Queue = SmallVec<[Heard; 2]>;
 
 impl Queues {
-    fn hear(&mut self, heard: Heard, way: Way) {
+    fn hear(&mut self, heard: Heard, way: Direction) {
         let queue = &mut self.0.get_or_insert_default()[way as usize];
         let place = queue.partition_point(|earlier| earlier.round <= heard.round);
         queue.insert(place, heard);
@@ -103,7 +103,7 @@ pub enum Message {
         /// In which round; 0 where that is not told.
         round: u32,
         /// Which way it goes.
-        way: Way,
+        way: Direction,
     },
     /// This one leads.
     Elected {
@@ -124,12 +124,12 @@ impl Franklin {
 
     fn next_round(&mut self, ctx: &mut Context<'_, Self>) {
         self.round += u32::from(*self.tells_round);
-        for way in Way::BOTH {
+        for way in Direction::BOTH {
             self.pass_on(Heard { round: self.round, id: ctx.me() }, way, ctx);
         }
     }
 
-    fn pass_on(&self, Heard { round, id }: Heard, way: Way, ctx: &mut Context<'_, Self>) {
+    fn pass_on(&self, Heard { round, id }: Heard, way: Direction, ctx: &mut Context<'_, Self>) {
         ctx.send(self.sides.towards(way), Message::Id { id, round, way });
     }
 
@@ -142,7 +142,7 @@ impl Franklin {
             if a == b && (a == me || *self.equal_sides) {
                 // Our own number came home both ways: nobody else is active.
                 self.end(me, ctx);
-                ctx.send(self.sides.towards(Way::Clockwise), Message::Elected { id: me });
+                ctx.send(self.sides.towards(Direction::Clockwise), Message::Elected { id: me });
             } else if me > a && me > b {
                 self.next_round(ctx);
             } else {
@@ -156,7 +156,7 @@ impl Franklin {
         self.role = Role::Passive;
         self.round = 0;
         let Some(queues) = self.heard.0.take().filter(|_| !*self.drop_queued) else { return };
-        for (queue, way) in queues.iter().zip(Way::BOTH) {
+        for (queue, way) in queues.iter().zip(Direction::BOTH) {
             for &heard in queue {
                 self.pass_on(heard, way, ctx);
             }
@@ -210,7 +210,7 @@ impl Process for Franklin {
                 Role::Over(_) => {}
                 Role::Asleep | Role::Active | Role::Passive => {
                     self.end(id, ctx);
-                    ctx.send(self.sides.towards(Way::Clockwise), Message::Elected { id });
+                    ctx.send(self.sides.towards(Direction::Clockwise), Message::Elected { id });
                 }
             },
         }

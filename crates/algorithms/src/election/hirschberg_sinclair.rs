@@ -11,7 +11,7 @@ mod tests;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::ring::{Sides, Way};
+use super::ring::{Direction, Sides};
 use super::{Indication, Request, ring};
 
 /// One process of the algorithm.
@@ -40,7 +40,7 @@ pub enum Role {
         /// Our probes go 2^phase hops.
         phase: u8,
         /// The way of the one answer that has come, if only one has.
-        answered: Option<Way>,
+        answered: Option<Direction>,
     },
 }
 
@@ -56,7 +56,7 @@ pub enum Message {
         /// How far it has come.
         hop: u32,
         /// Which way it goes.
-        way: Way,
+        way: Direction,
     },
     /// As far as the probe went, nobody objects.
     Reply {
@@ -65,7 +65,7 @@ pub enum Message {
         /// Of which phase.
         phase: u8,
         /// Which way it goes: back.
-        way: Way,
+        way: Direction,
     },
     /// This one leads.
     Elected {
@@ -85,12 +85,12 @@ impl HirschbergSinclair {
 
     fn probe(&mut self, phase: u8, ctx: &mut Context<'_, Self>) {
         self.role = Role::Candidate { phase, answered: None };
-        for way in Way::BOTH {
+        for way in Direction::BOTH {
             self.send(way, Message::Probe { id: ctx.me(), phase, hop: 1, way }, ctx);
         }
     }
 
-    fn send(&self, way: Way, message: Message, ctx: &mut Context<'_, Self>) {
+    fn send(&self, way: Direction, message: Message, ctx: &mut Context<'_, Self>) {
         ctx.send(self.sides.towards(way), message);
     }
 
@@ -116,14 +116,14 @@ impl HirschbergSinclair {
 
     fn on_probe(
         &mut self,
-        (id, phase, hop, way): (ProcessId, u8, u32, Way),
+        (id, phase, hop, way): (ProcessId, u8, u32, Direction),
         ctx: &mut Context<'_, Self>,
     ) {
         if id == ctx.me() {
             // Two copies come home, but we announce once.
             if self.leader != Some(id) {
                 self.end(id, ctx);
-                self.send(Way::Clockwise, Message::Elected { id }, ctx);
+                self.send(Direction::Clockwise, Message::Elected { id }, ctx);
             }
         } else if id < ctx.me() && self.is_candidate() {
             // It cannot win.
@@ -135,7 +135,7 @@ impl HirschbergSinclair {
     }
 
     /// An answer to a probe of ours.
-    fn on_answer(&mut self, of: u8, way: Way, ctx: &mut Context<'_, Self>) {
+    fn on_answer(&mut self, of: u8, way: Direction, ctx: &mut Context<'_, Self>) {
         match self.role {
             Role::Candidate { phase, answered: None } if phase == of => {
                 self.role = Role::Candidate { phase, answered: Some(way) };
@@ -179,7 +179,7 @@ impl Process for HirschbergSinclair {
             Message::Elected { id } => {
                 if self.leader.is_none() {
                     self.end(id, ctx);
-                    self.send(Way::Clockwise, message, ctx);
+                    self.send(Direction::Clockwise, message, ctx);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What the elections on rings share: the two ways round, the way past the dead, the outcome.
+//! What the elections on rings share: the two directions, the successor past suspected processes, the outcome.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use super::Indication;
 use crate::{DataSheet, Setup, Switch, Winner};
 
-/// Which way round a message goes. On a ring of two both ways lead to the same peer, so every
-/// message says it.
+/// The direction of a message. On a ring of two both directions lead to the same peer, so every
+/// message names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Way {
+pub enum Direction {
     /// To the next process.
     Clockwise,
     /// To the previous process.
     Counterclockwise,
 }
 
-impl Way {
-    /// First clockwise.
+impl Direction {
+    /// Both directions, clockwise first.
     pub const BOTH: [Self; 2] = [Self::Clockwise, Self::Counterclockwise];
 
-    /// Where the answer goes.
+    /// The direction of the answer.
     pub fn back(self) -> Self {
         match self {
             Self::Clockwise => Self::Counterclockwise,
@@ -31,7 +31,7 @@ impl Way {
     }
 }
 
-/// Our neighbours on an undirected ring.
+/// The neighbours of a process on an undirected ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Sides {
     next: ProcessId,
@@ -45,21 +45,21 @@ impl Sides {
     }
 
     /// The neighbour in that direction.
-    pub fn towards(&self, way: Way) -> ProcessId {
-        match way {
-            Way::Clockwise => self.next,
-            Way::Counterclockwise => self.previous,
+    pub fn towards(&self, direction: Direction) -> ProcessId {
+        match direction {
+            Direction::Clockwise => self.next,
+            Direction::Counterclockwise => self.previous,
         }
     }
 }
 
-/// Whom the detector suspects; of a large ring most suspect nobody, and pay a word for it.
+/// The processes that the detector suspects. On a large ring most processes suspect nobody, and pay a word for it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Suspects(Option<Box<ProcessSet>>);
 
 impl Suspects {
-    /// Those that are down from the beginning.
+    /// The processes that are down from the beginning.
     pub fn new(me: ProcessId, setup: &Setup) -> Self {
         let down: ProcessSet = setup.down.iter().copied().filter(|p| *p != me).collect();
         Self(Some(down).filter(|d| !d.is_empty()).map(Box::new))
@@ -83,7 +83,7 @@ impl Suspects {
         self.0.as_ref().is_some_and(|suspects| suspects.contains(peer))
     }
 
-    /// Whom `me` sends to in the beginning. The topology knows, without a search for our place.
+    /// The successor of `me` in the beginning. The topology knows it, without a search for the place of `me`.
     pub fn successor(&self, me: ProcessId, setup: &Setup) -> ProcessId {
         match self.0 {
             None => setup.successor(me),
@@ -91,7 +91,7 @@ impl Suspects {
         }
     }
 
-    /// The first process after `me` that we do not suspect; `me` itself if there is no other.
+    /// The first process after `me` that is not suspected; `me` itself if there is no other.
     pub fn next_alive(&self, me: ProcessId, group: &Group) -> ProcessId {
         let place = group.place(me).expect("we are a member");
         let mut after = (1..group.len()).map(|i| group.id((place + i) % group.len()));
@@ -99,12 +99,12 @@ impl Suspects {
     }
 }
 
-/// How long an election may take before it is taken for dead: 3n hops, each twice as long as the mean.
+/// The time after which an election counts as failed: 3n hops, each twice as long as the mean.
 pub fn patience(setup: &Setup) -> Duration {
     setup.unit * ROUNDS * setup.group.len() as u32
 }
 
-/// How many rounds of the ring, each hop of them T, an election may take before one is impatient.
+/// The rounds of the ring, each hop T, after which an election counts as failed.
 const ROUNDS: u32 = 6;
 
 /// The longest delay that lets an election end in that time: it goes round three times at most.
@@ -131,18 +131,18 @@ pub const JOIN: Switch = Switch {
     what: "a process woken by a message starts, too; so the highest id of all wins",
 };
 
-/// Whether whoever is woken starts, too.
+/// Whether a process that a message wakes starts, too.
 pub fn joins(sheet: &DataSheet, setup: &Setup) -> bool {
     setup.chosen(sheet, JOIN.name).is("true")
 }
 
-/// The data sheet of an algorithm with the switch: who joins may win.
+/// The data sheet of an algorithm with the switch: a process that joins may win.
 pub fn sheet_with_join(sheet: DataSheet, setup: &Setup) -> DataSheet {
     let winner = if joins(&sheet, setup) { Some(Winner::MaxAll) } else { sheet.winner };
     DataSheet { winner, ..sheet }
 }
 
-/// ⌊log₂ k⌋ of those who start; all do who are woken if they join.
+/// ⌊log₂ k⌋ for k processes that start; if they join, all start that are woken.
 pub fn log_of_starters(sheet: &DataSheet, f: &crate::Facts<'_>) -> f64 {
     let k = if joins(sheet, f.setup) { f.n() } else { f.k() };
     k.max(1.0).log2().floor()

@@ -26,7 +26,7 @@ pub use regeneration::Probing;
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct TokenRing {
     successor: ProcessId,
-    phase: Phase,
+    state: State,
     token: Option<Token>,
     /// Whether somebody's wake-up call came by since the token did.
     called: bool,
@@ -51,16 +51,16 @@ pub struct TokenRing {
     no_epoch: Fixed<bool>,
 }
 
-/// Where we stand.
+/// The states of a lock, and one more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-pub enum Phase {
-    /// We want nothing.
-    Idle,
-    /// We wait for the token.
-    Wanting,
-    /// We are inside.
+pub enum State {
+    /// Outside.
+    Released,
+    /// Waiting for the token.
+    Wanted,
+    /// Inside.
     Held,
-    /// We crashed and came up again: the others go on without us.
+    /// Restarted after a crash: the others go on without this process.
     Out,
 }
 
@@ -131,11 +131,11 @@ impl TokenRing {
         let called = std::mem::take(&mut self.called);
         let idle = if called { 0 } else { token.idle + 1 };
         self.token = Some(Token { idle: if *self.parks { idle } else { 0 }, ..token });
-        match self.phase {
-            Phase::Wanting => self.enter(ctx),
-            Phase::Idle if *self.parks && idle as usize >= ctx.group_size() => {}
-            Phase::Idle => self.pass_on(ctx),
-            Phase::Held | Phase::Out => ctx.unexpected("a second token"),
+        match self.state {
+            State::Wanted => self.enter(ctx),
+            State::Released if *self.parks && idle as usize >= ctx.group_size() => {}
+            State::Released => self.pass_on(ctx),
+            State::Held | State::Out => ctx.unexpected("a second token"),
         }
     }
 
@@ -143,7 +143,7 @@ impl TokenRing {
         let Some(token) = self.token.as_mut().filter(|_| !self.frozen) else { return };
         token.entries += 1;
         token.idle = 0;
-        self.phase = Phase::Held;
+        self.state = State::Held;
         if self.patience.is_some() {
             self.alarms = 0;
             ctx.cancel_timer(Timer::Patience);
@@ -180,20 +180,20 @@ impl TokenRing {
     }
 
     fn on_wake(&mut self, hops: u32, ctx: &mut Context<'_, Self>) {
-        match (self.phase, &mut self.token) {
-            (Phase::Idle, Some(token)) => {
+        match (self.state, &mut self.token) {
+            (State::Released, Some(token)) => {
                 token.idle = 0;
                 self.pass_on(ctx);
             }
-            (Phase::Idle, None) => {
+            (State::Released, None) => {
                 self.called = true;
                 if hops > 0 && self.successor != ctx.me() {
                     ctx.send(self.successor, Message::Wake { hops: hops - 1 });
                 }
             }
             // Once we have had our turn, the token makes a whole round.
-            (Phase::Wanting | Phase::Held, _) => self.called = *self.keeps_token,
-            (Phase::Out, _) => {}
+            (State::Wanted | State::Held, _) => self.called = *self.keeps_token,
+            (State::Out, _) => {}
         }
     }
 }
@@ -213,16 +213,16 @@ impl Process for TokenRing {
 
     fn on_recover(&mut self, _saved: Option<NoRecord>, ctx: &mut Context<'_, Self>) {
         // We know neither the epoch nor whether the token was here: nobody must count on us.
-        self.phase = Phase::Out;
+        self.state = State::Out;
         self.token = None;
         ctx.send_to_others(Message::Gone);
     }
 
     fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
         match request {
-            Request::Acquire if self.phase == Phase::Out => {}
+            Request::Acquire if self.state == State::Out => {}
             Request::Acquire => {
-                self.phase = Phase::Wanting;
+                self.state = State::Wanted;
                 self.be_patient(ctx);
                 if self.token.is_some() {
                     self.enter(ctx);
@@ -231,7 +231,7 @@ impl Process for TokenRing {
                 }
             }
             Request::Release => {
-                self.phase = Phase::Idle;
+                self.state = State::Released;
                 if !*self.keeps_token || std::mem::take(&mut self.called) {
                     self.pass_on(ctx);
                 }
@@ -242,7 +242,7 @@ impl Process for TokenRing {
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         // The last words of one who has crashed: the epoch that its crash brings about is right
         // without them.
-        if self.phase == Phase::Out || self.has_crashed(from) {
+        if self.state == State::Out || self.has_crashed(from) {
             return;
         }
         match message {
@@ -282,7 +282,7 @@ impl Process for TokenRing {
     }
 
     fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        if self.phase != Phase::Out {
+        if self.state != State::Out {
             self.on_crash_of(peer, ctx);
         }
     }

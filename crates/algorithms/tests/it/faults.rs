@@ -17,7 +17,7 @@ use konklave_algorithms::election::hirschberg_sinclair::HirschbergSinclair;
 use konklave_algorithms::election::invitation::Invitation;
 use konklave_algorithms::election::itai_rodeh::ItaiRodeh;
 use konklave_algorithms::election::quorum::Quorum;
-use konklave_algorithms::election::ring_list::RingList;
+use konklave_algorithms::election::ring_list;
 use konklave_algorithms::election::tree_wave::TreeWave;
 use konklave_algorithms::election::virtual_tree::VirtualTree;
 use konklave_algorithms::election::virtual_tree_wave::VirtualTreeWave;
@@ -300,7 +300,11 @@ fn chang_roberts_hardened_gets_over_everything() {
 
 #[test]
 fn ring_list_hardened_gets_over_everything() {
-    expect(|seed| group::<RingList>(seed, directed).set("mode", "hardened"), &ALL, &[]);
+    expect(
+        |seed| group::<ring_list::hardened::Hardened>(seed, directed).set("mode", "hardened"),
+        &ALL,
+        &[],
+    );
 }
 
 #[test]

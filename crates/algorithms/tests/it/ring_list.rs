@@ -1,4 +1,5 @@
 use konklave_algorithms::election::ring_list::RingList;
+use konklave_algorithms::election::ring_list::hardened::Hardened;
 use konklave_process::{ProcessId, Rng};
 use konklave_testkit::Case;
 
@@ -11,8 +12,8 @@ fn ring(n: usize) -> Case<RingList> {
     Case::directed_ring(n)
 }
 
-fn hardened(case: Case<RingList>) -> Case<RingList> {
-    case.set("mode", "hardened").synchronous()
+fn hardened(case: Case<RingList>) -> Case<Hardened> {
+    case.set("mode", "hardened").synchronous().of()
 }
 
 #[test]
@@ -142,7 +143,7 @@ fn hardened_the_number_of_the_election_must_survive_a_restart() {
 fn hardened_one_initiator_costs_what_the_textbook_says() {
     for n in [1, 2, 3, 7, 20] {
         for starter in 0..n as u32 {
-            let case = ring(n).initiators(&[starter]).set("mode", "hardened");
+            let case: Case<Hardened> = ring(n).initiators(&[starter]).set("mode", "hardened").of();
             keeps_its_costs(&case, &case.simulate());
         }
     }
@@ -164,6 +165,7 @@ fn hardened_random_crashes_restarts_losses_and_copies_are_outlived() {
     for seed in 0..300 {
         let mut rng = Rng::new(seed);
         let case = restless(random_ring(seed, ring)).set("mode", "hardened").no_fifo();
+        let case: Case<Hardened> = case.of();
         let ids = case.setup.group.members().to_vec();
         let victim = ids[rng.below(ids.len() as u32) as usize].0;
         let at = 1 + rng.below(100);

@@ -1,6 +1,6 @@
 //! Steps of Franklin, one at a time.
 
-use Way::{Clockwise, Counterclockwise};
+use Direction::{Clockwise, Counterclockwise};
 use konklave_process::{Effect, Group, Topology};
 use konklave_testkit::{Bench, send, tell};
 
@@ -15,7 +15,7 @@ fn two(chosen: &[(&'static str, &str)]) -> Bench<Franklin> {
     Bench::new(Franklin::new(ProcessId(2), &setup), ProcessId(2), &group)
 }
 
-fn id(id: u32, round: u32, way: Way) -> Message {
+fn id(id: u32, round: u32, way: Direction) -> Message {
     Message::Id { id: ProcessId(id), round, way }
 }
 

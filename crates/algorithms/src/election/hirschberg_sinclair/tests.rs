@@ -1,6 +1,6 @@
 //! Steps of Hirschberg–Sinclair, one at a time.
 
-use Way::{Clockwise, Counterclockwise};
+use Direction::{Clockwise, Counterclockwise};
 use konklave_process::{Group, Topology};
 use konklave_testkit::{Bench, send, tell};
 
@@ -14,11 +14,11 @@ fn two_of(ids: &[u32]) -> Bench<HirschbergSinclair> {
     Bench::new(HirschbergSinclair::new(ProcessId(2), &setup), ProcessId(2), &group)
 }
 
-fn probe(id: u32, phase: u8, hop: u32, way: Way) -> Message {
+fn probe(id: u32, phase: u8, hop: u32, way: Direction) -> Message {
     Message::Probe { id: ProcessId(id), phase, hop, way }
 }
 
-fn reply(id: u32, phase: u8, way: Way) -> Message {
+fn reply(id: u32, phase: u8, way: Direction) -> Message {
     Message::Reply { id: ProcessId(id), phase, way }
 }
 

@@ -1,24 +1,17 @@
-//! The data sheet of List-collecting ring election: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the list-collecting ring election: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
-use super::{Epoch, RingList};
+use super::RingList;
+use super::rules::{NO_FORWARD, Rules};
+use crate::election::Election;
 use crate::election::ring::Suspects;
-use crate::election::{Election, ring};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Switch,
-    Winner,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, Switch, Winner,
 };
 
-const NO_FORWARD: Mistake = Mistake {
-    name: "no-forward",
-    what: "FINISH_ELECTION as printed does not pass the result on: only one neighbour learns it",
-    breaks: "termination",
-    caught_by: "-n 3 --initiators 0",
-};
-
-const SHEET: DataSheet = DataSheet {
+pub(super) const SHEET: DataSheet = DataSheet {
     name: "ring-list",
     title: "List-collecting ring election",
     idea: "A list goes round, everyone adds itself, and the maximum of the full list leads.",
@@ -66,14 +59,6 @@ const SHEET: DataSheet = DataSheet {
     }],
 };
 
-/// Crashes, losses and copies only cost time.
-const HARDENED_ASSUMES: &[Assumption] = &[
-    Assumption::Synchronous,
-    Assumption::StableStorage,
-    Assumption::UniqueIds,
-    Assumption::KnownMembership,
-];
-
 impl Inspect for RingList {
     fn at_rest(&self) -> bool {
         !self.waiting
@@ -91,22 +76,8 @@ impl Algorithm for RingList {
             suspects,
             leader: None,
             waiting: false,
-            epoch: Epoch::default(),
-            hardened: Fixed(is_hardened(setup)),
-            patience: Fixed(ring::patience(setup)),
-            no_forward: setup.makes(&NO_FORWARD),
+            rules: Fixed(Rules::of(setup)),
         }
-    }
-
-    fn longest_delay(setup: &Setup) -> Option<f64> {
-        is_hardened(setup).then(ring::longest_delay)
-    }
-
-    fn sheet(setup: &Setup) -> DataSheet {
-        if is_hardened(setup) {
-            return DataSheet { assumes: HARDENED_ASSUMES, ..SHEET };
-        }
-        SHEET
     }
 }
 

@@ -1,23 +1,23 @@
-//! The half of a process that gives locks, and has them passed on.
+//! The half of a process that locks itself, and has its lock passed on.
 
 use konklave_process::{ProcessId, Timestamp};
 use serde::Serialize;
 use smallvec::SmallVec;
 
-use super::{CaoSinghal, Flaw, Message, Rules};
+use super::{CaoSinghal, Message, Rules};
 use crate::mutex::locking::{Outbox, Queue};
 
 /// Locks itself for one request at a time, and tells the holder who is next.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
 pub(super) struct Arbiter {
-    /// For whose request we are locked, as far as we know.
+    /// The request for which the arbiter is locked, as far as known.
     holder: Option<Timestamp>,
-    /// The number of this lock: the generation.
+    /// The number of this lock.
     lock: u32,
-    /// Whether we asked the holder to give the lock back.
+    /// Whether the arbiter has asked the holder to give the lock back.
     inquired: bool,
     queue: Queue,
-    /// Releases of locks that were passed on before we heard of it, in order.
+    /// Releases of locks whose transfer is not known yet, in order.
     early: SmallVec<[Release; 1]>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Arbiter {
 pub(super) struct Release {
     pub(super) lock: u32,
     pub(super) by: ProcessId,
-    /// To whose request the holder passed the lock on.
+    /// The request to which the holder passed the lock on.
     pub(super) forwarded: Option<Timestamp>,
 }
 
@@ -37,7 +37,7 @@ impl Arbiter {
         rules: &Rules,
         outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
-        // The copy of a request that we are locked for would be served again after its release.
+        // A copy of the holder's request would be served again after its release.
         if self.holder == Some(request) {
             return;
         }
@@ -50,8 +50,7 @@ impl Arbiter {
         if request > holder {
             self.fail(0, outbox);
         }
-        // Whom it displaced at the head must know, too, or it might keep others' locks for ever.
-        if rules.flaw != Some(Flaw::NoDisplacedFailed) {
+        if rules.fails_displaced() {
             self.fail(1, outbox);
         }
     }
@@ -67,7 +66,7 @@ impl Arbiter {
             return;
         }
         let holder = self.holder.take();
-        // Who gives a lock back knows that it has to wait.
+        // The requester knows that it has to wait: it needs no failure.
         holder.and_then(|holder| self.queue.insert(holder, true));
         self.grant(rules, outbox);
     }
@@ -78,13 +77,14 @@ impl Arbiter {
         rules: &Rules,
         outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
-        // Whoever got the lock from its holder may be faster than the holder's own release.
+        // Scenario: the next holder's release overtakes the release of the holder that passed the lock on. The
+        // arbiter would ignore it and stay locked for ever; so it keeps early releases.
         let mut next = Some(release);
         while let Some(release) = next {
             if !self.is_locked_for(release.lock, release.by) {
                 let copy = rules.are_locks_numbered()
                     && (release.lock <= self.lock || self.early.contains(&release));
-                if !copy && rules.flaw != Some(Flaw::NoReleaseBuffer) {
+                if !copy && rules.keeps_early_releases() {
                     self.early.push(release);
                     self.early.sort_unstable();
                 }
@@ -102,20 +102,18 @@ impl Arbiter {
         }
     }
 
-    /// Takes note that the holder passed its lock on.
+    /// The holder has passed its lock on.
     fn pass_on(&mut self, to: Timestamp, rules: &Rules, outbox: &mut Outbox<'_, '_, CaoSinghal>) {
         self.queue.remove(to);
         self.hold(to, rules);
         let Some(head) = self.queue.head() else { return };
-        // An older request may have come too late for the one that passed the lock on.
-        let inquire = head < to && rules.flaw != Some(Flaw::NoInquireAfterForward);
-        self.announce(head, inquire, outbox);
+        self.announce(head, rules.inquires_after_transfer(head, to), outbox);
         if head > to {
             self.fail(0, outbox);
         }
     }
 
-    /// Locks for the oldest request.
+    /// Locks itself for the oldest request.
     fn grant(&mut self, rules: &Rules, outbox: &mut Outbox<'_, '_, CaoSinghal>) {
         let Some(request) = self.queue.pop() else { return };
         self.hold(request, rules);
@@ -132,7 +130,7 @@ impl Arbiter {
         self.inquired = false;
     }
 
-    /// Tells the holder who is next, and maybe asks it to give the lock back.
+    /// Announces the next request to the holder, and may ask it to give the lock back.
     fn announce(
         &mut self,
         next: Timestamp,
@@ -150,7 +148,7 @@ impl Arbiter {
         outbox.send(holder.process, message);
     }
 
-    /// Tells the owner of the request behind `place` others that it has to wait.
+    /// Sends a failure to the request behind `place` others, unless it got one before.
     fn fail(&mut self, place: usize, outbox: &mut Outbox<'_, '_, CaoSinghal>) {
         if let Some(request) = self.queue.fail(place) {
             outbox.send(

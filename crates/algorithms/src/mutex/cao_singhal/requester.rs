@@ -3,33 +3,32 @@
 use konklave_process::{ProcessId, Timestamp};
 use serde::Serialize;
 
-use super::{CaoSinghal, Flaw, Message, Rules, Transfers};
+use super::{CaoSinghal, Message, Rules};
 use crate::mutex::locking::{Few, Members, Outbox};
 
 /// Asks its quorum for their locks, enters when it has all, and passes them on when it leaves.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
 pub(super) struct Requester {
     state: State,
-    /// The number of each lock that we have.
+    /// The number of each lock that the process has.
     locks: Few<u32>,
-    /// The number of the last lock that we got of each arbiter. It gives us another only when we have
-    /// parted with that one: a lock with no higher number is a copy.
+    /// The number of the last lock that arrived of each arbiter. The next one comes only after that one is gone: a lock
+    /// with no higher number is a copy.
     seen: Few<u32>,
-    /// Who wants its lock back, and which one. An inquiry may be faster than the lock.
+    /// The arbiters that want their lock back, and its number. An inquiry may overtake the lock.
     inquired: Few<u32>,
-    /// Who is next: for each lock that we have, or that is on its way to us, the oldest that we
-    /// were told of.
+    /// The next request for each lock that is here or on its way: the oldest that was announced.
     transfers: Few<(u32, Timestamp)>,
 }
 
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
 enum State {
     #[default]
-    Idle,
-    Wanting {
-        /// The time of our request.
+    Released,
+    Wanted {
+        /// The timestamp of the request.
         since: u32,
-        /// Who said that we have to wait, and whose locks we gave back.
+        /// The arbiters that sent a failure, or whose locks were given back.
         failed: Members,
     },
     Held,
@@ -42,14 +41,14 @@ impl Requester {
         rules: &Rules,
         outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
-        self.state = State::Wanting { since, failed: Members::default() };
+        self.state = State::Wanted { since, failed: Members::default() };
         for &arbiter in &*rules.quorum {
             outbox.send(arbiter, Message::Request { time: since });
         }
     }
 
     pub(super) fn release(&mut self, rules: &Rules, outbox: &mut Outbox<'_, '_, CaoSinghal>) {
-        self.state = State::Idle;
+        self.state = State::Released;
         let (entries, clock) = (outbox.entries, outbox.clock);
         for (arbiter, lock) in self.locks.iter() {
             let next = self.transfers.get(arbiter).filter(|(of, _)| *of == lock);
@@ -82,19 +81,19 @@ impl Requester {
             self.seen.insert(arbiter, lock);
         }
         let failed = match &mut self.state {
-            State::Wanting { since, failed } if request == *since => failed,
-            State::Idle | State::Wanting { .. } | State::Held if !rules.are_locks_numbered() => {
+            State::Wanted { since, failed } if request == *since => failed,
+            State::Released | State::Wanted { .. } | State::Held if !rules.are_locks_numbered() => {
                 return;
             }
-            // A copy of an earlier request was taken for one.
-            State::Idle | State::Wanting { .. } | State::Held => {
+            // The arbiter took a copy of an earlier request for a new one.
+            State::Released | State::Wanted { .. } | State::Held => {
                 let (forwarded, entries, clock) = (None, outbox.entries, outbox.clock);
                 return outbox.send(arbiter, Message::Release { lock, forwarded, entries, clock });
             }
         };
         failed.remove(arbiter);
         self.locks.insert(arbiter, lock);
-        // What was about an earlier lock is void.
+        // Inquiries and announcements about an earlier lock are void.
         if self.inquired.get(arbiter).is_some_and(|of| of != lock) {
             self.inquired.remove(arbiter);
         }
@@ -119,8 +118,8 @@ impl Requester {
         rules: &Rules,
         outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
-        let State::Wanting { since, failed } = &mut self.state else { return };
-        // A lock that was sent later may have arrived earlier.
+        let State::Wanted { since, failed } = &mut self.state else { return };
+        // A lock that was sent later may have overtaken the failure.
         if request == *since && self.locks.get(arbiter).is_none() {
             failed.insert(arbiter);
             self.yield_if_failing(rules, outbox);
@@ -136,10 +135,9 @@ impl Requester {
     ) {
         let of_ours = match self.locks.get(arbiter) {
             Some(ours) => ours == lock,
-            // It may be about a lock that is on its way.
-            None => rules.transfers != Transfers::Prompt,
+            None => rules.notes_early_transfer(),
         };
-        if of_ours && self.state != State::Idle {
+        if of_ours && self.state != State::Released {
             self.note_transfer(arbiter, lock, next, rules);
         }
     }
@@ -149,7 +147,7 @@ impl Requester {
         let better = match known {
             None => true,
             Some((of, _)) if of != lock => of < lock,
-            Some((_, request)) => next < request || rules.transfers == Transfers::Last,
+            Some((_, request)) => rules.goes_before(next, request),
         };
         if better {
             self.transfers.insert(arbiter, (lock, next));
@@ -163,11 +161,10 @@ impl Requester {
         rules: &Rules,
         outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
-        let State::Wanting { .. } = self.state else { return };
+        let State::Wanted { .. } = self.state else { return };
         let noted = match self.locks.get(arbiter) {
             Some(ours) => ours == lock,
-            // Locks come by other ways than inquiries: it may be about one that is on its way.
-            None => rules.flaw != Some(Flaw::DropEarlyInquire),
+            None => rules.notes_early_inquiry(),
         };
         if noted && self.inquired.get(arbiter).is_none_or(|of| of < lock) {
             self.inquired.insert(arbiter, lock);
@@ -175,9 +172,9 @@ impl Requester {
         }
     }
 
-    /// While we have to wait anyway, who wants its lock back gets it.
+    /// While the process has to wait anyway, it gives back the locks that arbiters want.
     fn yield_if_failing(&mut self, rules: &Rules, outbox: &mut Outbox<'_, '_, CaoSinghal>) {
-        let State::Wanting { failed, .. } = &mut self.state else { return };
+        let State::Wanted { failed, .. } = &mut self.state else { return };
         if failed.is_empty() || self.inquired.is_empty() {
             return;
         }
@@ -187,16 +184,14 @@ impl Requester {
                 continue;
             }
             self.locks.remove(arbiter);
-            // Until we get it again, a lock that we gave back is one that we lack.
+            // From now on the lock is missing, as if the arbiter had sent a failure.
             failed.insert(arbiter);
-            if rules.flaw != Some(Flaw::KeepTransfers) {
-                self.transfers.remove(arbiter);
-            }
+            rules.void_transfer(&mut self.transfers, arbiter);
             outbox.send(arbiter, Message::Yield { lock, clock: outbox.clock });
         }
     }
 
     pub(super) fn at_rest(&self) -> bool {
-        self.state == State::Idle
+        self.state == State::Released
     }
 }

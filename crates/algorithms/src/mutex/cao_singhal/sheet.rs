@@ -1,13 +1,14 @@
-//! The data sheet of Cao–Singhal: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Cao–Singhal: assumptions, costs, guarantees and mistakes.
 
 use std::sync::Arc;
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, LamportClock, ProcessId};
 
+use super::CaoSinghal;
 use super::arbiter::Arbiter;
 use super::requester::Requester;
-use super::{CaoSinghal, Flaw, Rules, Transfers};
+use super::rules::{Flaw, Rules, Transfers};
 use crate::mutex::coterie::{Coterie, Figures};
 use crate::mutex::locking::Clocks;
 use crate::mutex::{Mutex, hand_over};

@@ -102,6 +102,6 @@ fn an_inquiry_may_come_before_its_lock_and_one_of_an_earlier_lock_is_void() {
 #[test]
 fn a_lock_that_was_not_asked_for_is_unexpected() {
     let mut p0 = bench();
-    let what = "a message about a lock that we did not ask for";
+    let what = "a message about a lock that was not asked for";
     assert_eq!(p0.hear(3, locked(5, 1, 1, None, 0)), [Effect::Unexpected(what)]);
 }

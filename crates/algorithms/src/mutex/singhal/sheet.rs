@@ -1,46 +1,13 @@
-//! The data sheet of Singhal: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Singhal: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
-use konklave_process::{Fixed, Inspect, ProcessId, ProcessMap};
+use konklave_process::{Inspect, ProcessId, ProcessMap};
 
-use super::{Arbitration, Known, Message, Singhal, State, Token};
+use super::rules::{AS_PRINTED, NO_ECHO, NO_STAIRCASE, ONLY_HINTS, ONLY_MERGE, Rules};
+use super::{Known, Message, Singhal, State, Token};
 use crate::mutex::{Mutex, hand_over};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, Switch,
-};
-
-const AS_PRINTED: Mistake = Mistake {
-    name: "as-printed",
-    what: "as in the lecture: an outdated request is ignored, and the token's knowledge is looked \
-           at only on leaving",
-    breaks: "deadlock",
-    caught_by: "-n 3 --requests 1,1,2",
-};
-const ONLY_MERGE: Mistake = Mistake {
-    name: "only-merge",
-    what: "half of the repair: the token's knowledge counts on arrival, but an outdated request is \
-           ignored",
-    breaks: "deadlock",
-    caught_by: "-n 3 --requests 2,2,2",
-};
-const ONLY_HINTS: Mistake = Mistake {
-    name: "only-hints",
-    what: "half of the repair: an outdated request is a hint, but the token's knowledge is looked \
-           at only on leaving",
-    breaks: "deadlock",
-    caught_by: "-n 3 --requests 2,2,2",
-};
-const NO_STAIRCASE: Mistake = Mistake {
-    name: "no-staircase",
-    what: "at first everyone asks only the one with the token",
-    breaks: "deadlock",
-    caught_by: "-n 3",
-};
-const NO_ECHO: Mistake = Mistake {
-    name: "no-echo",
-    what: "who waits and hears a new request does not ask its sender in turn",
-    breaks: "deadlock",
-    caught_by: "-n 3",
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, Switch,
 };
 
 const SHEET: DataSheet = DataSheet {
@@ -129,28 +96,15 @@ impl Algorithm for Singhal {
         let nothing = ProcessMap::new(group, Known { state: State::Nothing, number: 0 });
         let mut known = nothing.clone();
         let place = setup.place(me);
-        let asked = if *setup.makes(&NO_STAIRCASE) { place.min(1) } else { place };
+        let asked = Rules::staircase(setup, place);
         for p in &group.members()[..asked] {
             known[*p].state = State::Requesting;
         }
-        let (merge, hints) = match setup.mistake {
-            Some(mistake) if mistake == AS_PRINTED.name => (false, false),
-            Some(mistake) if mistake == ONLY_MERGE.name => (true, false),
-            Some(mistake) if mistake == ONLY_HINTS.name => (false, true),
-            Some(_) | None => (true, true),
-        };
         Self {
             state: if place == 0 { State::Holding } else { State::Nothing },
             known,
             token: (place == 0).then_some(Token { known: nothing, entries: 0 }),
-            arbitration: Fixed(match setup.chosen(&SHEET, "arbitration").0 {
-                "smallest" => Arbitration::Smallest,
-                "nearest" => Arbitration::Nearest,
-                _ => Arbitration::RoundRobin,
-            }),
-            merges_on_arrival: Fixed(merge),
-            takes_hints: Fixed(hints),
-            no_echo: setup.makes(&NO_ECHO),
+            rules: Rules::of(setup, setup.chosen(&SHEET, "arbitration").0),
         }
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use konklave_process::{Context, Group, ProcessId, ProcessSet};
 use serde::Serialize;
 
-use super::{Message, Phase, Token, TokenRing};
+use super::{Message, State, Token, TokenRing};
 
 /// An epoch that begins.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -74,7 +74,7 @@ impl TokenRing {
         }
         self.mend(ctx.me(), ctx.group());
         // A call that was to go through the gap is lost.
-        if self.successor != before && (self.called || self.phase == Phase::Wanting) {
+        if self.successor != before && (self.called || self.state == State::Wanted) {
             self.call(ctx);
         }
     }
@@ -159,10 +159,10 @@ impl TokenRing {
         if let Some(token) = &mut self.token {
             token.idle = 0;
         }
-        match self.phase {
-            Phase::Idle => self.pass_on(ctx),
-            Phase::Wanting => self.enter(ctx),
-            Phase::Held | Phase::Out => {}
+        match self.state {
+            State::Released => self.pass_on(ctx),
+            State::Wanted => self.enter(ctx),
+            State::Held | State::Out => {}
         }
     }
 }

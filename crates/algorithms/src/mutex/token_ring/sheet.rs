@@ -3,7 +3,7 @@
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
-use super::{Message, Phase, Token, TokenRing};
+use super::{Message, State, Token, TokenRing};
 use crate::mutex::Mutex;
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, Switch,
@@ -92,7 +92,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
 impl Inspect for TokenRing {
     fn at_rest(&self) -> bool {
         let waits = self.frozen || self.probing.is_some();
-        matches!(self.phase, Phase::Idle | Phase::Out) && !waits
+        matches!(self.state, State::Released | State::Out) && !waits
     }
 
     /// Only the first epoch's token is counted: a later one may meet an older one on its way, which
@@ -118,7 +118,7 @@ impl Algorithm for TokenRing {
         let first = group.members().iter().find(|p| crashed.binary_search(p).is_err());
         let mut process = Self {
             successor: setup.successor(me),
-            phase: Phase::Idle,
+            state: State::Released,
             token: (first == Some(&me)).then_some(Token { entries: 0, idle: 0 }),
             called: false,
             epoch: 0,
