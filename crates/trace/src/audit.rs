@@ -24,7 +24,7 @@ pub struct Audit<'a> {
     header: &'a Header,
     /// The number of entries audited so far.
     entries: usize,
-    /// How many of the first were starts: the checker counts steps from there.
+    /// The number of starts before all other entries: the checker counts steps from there.
     starts: usize,
     now: u64,
     nodes: BTreeMap<u32, Node<'a>>,
@@ -38,7 +38,7 @@ struct Message<'a> {
     to: u32,
     /// Its body; none for a message of the application.
     body: Option<&'a Value>,
-    /// How often it can still arrive.
+    /// The number of times that it can still arrive.
     left: u32,
 }
 

@@ -1,6 +1,6 @@
-//! From time to place: proportional, so that two ticks suffice to read the time of what lies between
-//! them. There are two exceptions, and both are written on the axis: silence is cut short, and what
-//! happens at one moment is spread where it would lie on top of each other.
+//! Maps time to horizontal place, in proportion: two ticks suffice to read the time of an event between
+//! them. There are two exceptions, and the axis marks both: silence is cut short, and events of one
+//! moment are spread if they would overlap.
 
 mod ticks;
 
@@ -12,22 +12,22 @@ use crate::{Entry, IncidentKind, InputRecord, Run};
 
 pub(crate) use ticks::{TimeMark, label_of};
 
-/// How much room things take, in points.
+/// Distances and widths, in points.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Room {
-    /// Where time begins.
+    /// The place of the begin of the axis.
     pub(crate) left: f64,
     /// The typical delay of a message.
     pub(crate) delay: f64,
-    /// Between two steps of one node, at least.
+    /// The least distance between two steps of one node.
     pub(crate) step: f64,
-    /// From sending to receipt, at least.
+    /// The least distance from sending to receipt.
     pub(crate) flight: f64,
-    /// Silence that would take more is shown as a gap.
+    /// The width beyond which silence is shown as a gap.
     pub(crate) quiet: f64,
     /// The width of a gap.
     pub(crate) gap: f64,
-    /// The width of the time of a moment, as it is written at the axis.
+    /// The width of the label with the time of a moment.
     pub(crate) label: f64,
 }
 
@@ -36,16 +36,16 @@ pub(crate) struct Room {
 pub(crate) struct Track<'a> {
     pub(crate) run: &'a Run,
     pub(crate) messages: &'a BTreeMap<u64, Message<'a>>,
-    /// On which lane each node is, if it is shown.
+    /// The lane of each shown node.
     pub(crate) places: &'a BTreeMap<u32, usize>,
-    /// What of it is shown.
+    /// The filtered run.
     pub(crate) view: &'a View<'a>,
 }
 
-/// What lies within so many typical delays may be drawn as one moment.
+/// Events within so many typical delays may be drawn as one moment.
 const MOMENT: f64 = 0.08;
 
-/// What happens at about the same time, and where it lies.
+/// Events at about the same time, and their place.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Moment {
     /// Its time, in ticks: from, to.
@@ -58,7 +58,7 @@ struct Moment {
     after_gap: bool,
 }
 
-/// Where each entry lies in time.
+/// The places of all entries on the axis.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Axis {
     /// For each entry.
@@ -86,8 +86,8 @@ struct Making<'a> {
 }
 
 impl Axis {
-    /// Places the entries of all `tracks` on one axis, and gives it to each of them. What lies
-    /// before `window` is placed at its begin, what lies after it at its end.
+    /// Places the entries of all `tracks` on one axis, which each track gets. Entries before `window` lie at
+    /// its begin, entries after it at its end.
     pub(crate) fn new(tracks: &[Track<'_>], room: Room, window: Option<(u64, u64)>) -> Vec<Self> {
         let mut making = Making {
             tracks,
@@ -130,12 +130,12 @@ impl Axis {
         xs.into_iter().map(axis).collect()
     }
 
-    /// Where entry `i` lies.
+    /// The place of entry `i`.
     pub(crate) fn of(&self, i: usize) -> f64 {
         self.xs[i]
     }
 
-    /// Where time `at` lies: between moments in proportion.
+    /// The place of time `at`: between moments in proportion.
     fn at(&self, at: u64) -> f64 {
         let next = self.moments.partition_point(|moment| moment.time.0 <= at);
         let Some(here) = next.checked_sub(1).map(|i| self.moments[i]) else {
@@ -153,7 +153,7 @@ impl Axis {
 }
 
 impl Making<'_> {
-    /// Time goes on to `at`: to a new moment, unless the last one is hardly over.
+    /// Advances time to `at`: a new moment, unless `at` still belongs to the last one.
     fn advance(&mut self, at: u64) {
         let moment =
             |x: f64, after_gap| Moment { time: (at, at), x: (x, x), wide: false, after_gap };
@@ -177,7 +177,7 @@ impl Making<'_> {
         self.moments.push(moment(x, shortened));
     }
 
-    /// The last moment is over: now it is known how wide it is.
+    /// Ends the last moment: its width is known now.
     fn close(&mut self) {
         let label = self.room.label;
         let Some(last) = self.moments.last_mut() else { return };
@@ -201,7 +201,7 @@ impl Making<'_> {
             x = x.max(sent.map_or(x, |&sent| self.xs[track][sent] + self.room.flight));
             self.last.insert((track, lane), x);
         }
-        // What the application says, it says right after the step it belongs to.
+        // A message of the application leaves right after the last step of its sender.
         if let Entry::Incident(incident) = entry
             && let IncidentKind::AppMessage { from, .. } = incident.kind
             && let Some(lane) = places.get(&from)
@@ -246,7 +246,7 @@ fn causes(messages: &BTreeMap<u64, Message<'_>>) -> BTreeMap<usize, usize> {
     pairs.collect()
 }
 
-/// At which node an entry takes room.
+/// The node whose lane has the entry.
 fn shown_at(entry: &Entry, messages: &BTreeMap<u64, Message<'_>>) -> Option<u32> {
     match entry {
         Entry::Step(step) => {
@@ -258,7 +258,7 @@ fn shown_at(entry: &Entry, messages: &BTreeMap<u64, Message<'_>>) -> Option<u32>
             | IncidentKind::Restart { node, .. }
             | IncidentKind::Pause(node)
             | IncidentKind::Resume(node) => Some(*node),
-            // Lost on arrival: someone was down.
+            // Lost on arrival: the receiver was down.
             IncidentKind::Lost(id) => messages.get(id).filter(|m| m.lost_on_arrival).map(|m| m.to),
             IncidentKind::Duplicated(_)
             | IncidentKind::AppMessage { .. }

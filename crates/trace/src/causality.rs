@@ -37,7 +37,7 @@ impl Causality {
         Self { times }
     }
 
-    /// How many steps of each node, in node order, step `i` knows of, itself included.
+    /// The vector time of step `i`: the number of known steps of each node in node order, itself included.
     pub fn vector(&self, i: usize) -> Option<&[u32]> {
         self.times.get(&i).map(|(_, vector)| vector.as_slice())
     }

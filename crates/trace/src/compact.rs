@@ -1,9 +1,9 @@
 //! The compact form of a recording, `.runz`: the same run in about a tenth of the bytes, written
 //! while a simulation goes on. `book/en/reference/run-format.md` describes it.
 //!
-//! What it leaves out can be told from the rest: a message that arrives is the one that was sent,
-//! numbers of messages count up, names are told once, and of a new state only the part that
-//! differs from the last one is written.
+//! It leaves out everything that a reader can derive: a received message equals the sent one, numbers of
+//! messages count up, each name is written once, and of a new state only its difference from the last
+//! state is written.
 
 mod bytes;
 mod difference;
@@ -65,19 +65,19 @@ const SEND_NUMBERED: u8 = 8;
 /// Bytes are handed on when there are so many.
 const FULL: usize = 1 << 16;
 
-/// Writes a run down in the compact form. It is used like a [`Recorder`](crate::Recorder).
+/// Records a run in the compact form. It is used like a [`Recorder`](crate::Recorder).
 #[derive(Debug)]
 pub struct CompactRecorder<W> {
     out: W,
     result: io::Result<()>,
-    /// Of all that was handed on.
+    /// The check sum of all bytes handed on.
     sum: crc32fast::Hasher,
     buffer: Vec<u8>,
-    /// Where each node stands in the header; empty where each stands at its id.
+    /// The place of each node in the header; empty if each place equals the id.
     places: FxHashMap<u32, usize>,
     names: Names,
     next_id: u64,
-    /// The number that a reader gives to the next message, if it is not told another.
+    /// The number that a reader gives to the next message, unless the recording has another.
     told_id: u64,
     last_at: u64,
     open: Option<Open>,
@@ -86,9 +86,9 @@ pub struct CompactRecorder<W> {
     effects: Vec<u8>,
     /// The last message of this step.
     body: Vec<u8>,
-    /// For new values.
+    /// The buffer for new values.
     scratch: Vec<u8>,
-    /// For what differs.
+    /// The buffer for differences of states.
     pieces: Vec<u8>,
     /// The state after each node's last step, by place.
     states: Vec<Vec<u8>>,
@@ -135,7 +135,7 @@ impl<W: Write> CompactRecorder<W> {
         }
     }
 
-    /// A step begins; `id` is the number of the message that arrives, or 0.
+    /// Begins a step; `id` is the number of the message that arrives, or 0.
     pub fn begin(&mut self, at: u64, node: ProcessId, input: InputView<'_>, id: u64) {
         self.close();
         self.clear();
@@ -162,7 +162,7 @@ impl<W: Write> CompactRecorder<W> {
         self.open = Some(Open { at, place: self.place(node.0), input: kind });
     }
 
-    /// The process does something: the number of the message if it sends one, else 0.
+    /// Records an effect. Returns the number of the message if the process sends one, else 0.
     pub fn effect(&mut self, effect: EffectView<'_>) -> u64 {
         match effect {
             EffectView::Send(to, message) => {
@@ -183,12 +183,12 @@ impl<W: Write> CompactRecorder<W> {
         0
     }
 
-    /// The process drew a number.
+    /// Records an answer of `choose`.
     pub fn draw(&mut self, drawn: u32) {
         self.draws.push(drawn);
     }
 
-    /// The step is over; `process` is the state after it.
+    /// Ends the step; `process` is the state after it.
     pub fn end(&mut self, process: &dyn Data) {
         let Some(open) = self.open else { return };
         self.scratch.clear();
@@ -197,7 +197,7 @@ impl<W: Write> CompactRecorder<W> {
         self.put_step(changed);
     }
 
-    /// Something happens to the world.
+    /// Records an incident.
     pub fn incident(&mut self, at: u64, kind: IncidentKind) {
         let incident = Incident { at, kind };
         match self.open {
@@ -206,7 +206,7 @@ impl<W: Write> CompactRecorder<W> {
         }
     }
 
-    /// A message of the application leaves: its number.
+    /// Records that the application sends a message. Returns the number of the message.
     pub fn app_message(&mut self, at: u64, from: ProcessId, to: ProcessId) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
@@ -214,8 +214,8 @@ impl<W: Write> CompactRecorder<W> {
         id
     }
 
-    /// The run is over; without a footer it is marked as cut off. The first failure to write is
-    /// told here; nothing is written after it.
+    /// Ends the run; without a footer it counts as cut off. Returns the first failure to write, after which
+    /// nothing more was written.
     pub fn finish(mut self, footer: Option<&Footer>) -> io::Result<W> {
         self.close();
         if let Some(footer) = footer {
@@ -259,7 +259,7 @@ impl<W: Write> CompactRecorder<W> {
     fn put_send(&mut self, to: u32, id: u64, body: &dyn erased_serde::Serialize) {
         let next = id == self.told_id;
         self.told_id = self.told_id.max(id + 1);
-        // The application sent one within this step, and that is told after it.
+        // The application sent a message within this step; its incident follows the step and has the number.
         if !next {
             self.effects.push(SEND_NUMBERED);
             put_varint(&mut self.effects, u64::from(to));
@@ -268,7 +268,7 @@ impl<W: Write> CompactRecorder<W> {
         }
         self.scratch.clear();
         encode(body, &mut self.scratch, &mut self.names);
-        // Who tells all tells everyone the same.
+        // A broadcast sends the same body to all: write it once.
         let same = !self.body.is_empty() && self.scratch == self.body;
         self.effects.push(if same { SEND_SAME } else { SEND });
         put_varint(&mut self.effects, u64::from(to));
@@ -401,7 +401,7 @@ impl<W: Write> CompactRecorder<W> {
             InputRecord::Recover { saved: None } => RECOVER,
             InputRecord::Recover { saved: Some(saved) } => self.put_input(saved, RECOVER_SAVED),
             InputRecord::Request(request) => self.put_input(request, REQUEST),
-            // That it is what was sent is not known here.
+            // The sent body is not at hand to compare with, so the body is written in full.
             InputRecord::Message { from, id, body } => {
                 put_varint(&mut self.input, u64::from(*from));
                 put_varint(&mut self.input, *id);

@@ -45,13 +45,13 @@ impl Default for Options {
 /// A space–time diagram.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diagram {
-    /// What was run.
+    /// The algorithm and the group.
     pub title: String,
-    /// How.
+    /// The world and its settings.
     pub subtitle: String,
-    /// How wide it is.
+    /// Its width.
     pub width: f64,
-    /// How high it is.
+    /// Its height.
     pub height: f64,
     /// One for each node that is shown, from top to bottom.
     pub lanes: Vec<Lane>,
@@ -75,13 +75,13 @@ pub struct Diagram {
     pub kinds: Vec<Kind>,
     /// The legend of colours.
     pub legend: Vec<Key>,
-    /// Where lanes and axis begin and end: left, top, right, bottom.
+    /// The rectangle of lanes and axis: left, top, right, bottom.
     pub field: (f64, f64, f64, f64),
     /// The unit of time.
     pub time: String,
     /// The size of small words.
     pub font: f64,
-    /// Where each entry of the run lies, shown or not.
+    /// The place of each entry of the run, shown or not.
     pub xs: Vec<f64>,
 }
 
@@ -92,7 +92,7 @@ pub struct Lane {
     pub node: u32,
     /// Its name.
     pub label: String,
-    /// Where.
+    /// Its place.
     pub y: f64,
 }
 
@@ -101,7 +101,7 @@ pub struct Lane {
 pub struct Point {
     /// Its index in [`Run::entries`].
     pub entry: usize,
-    /// Where.
+    /// Its place.
     pub at: (f64, f64),
     /// The kind of its input.
     pub cause: Cause,
@@ -129,9 +129,9 @@ pub enum Cause {
 pub struct Arrow {
     /// The number of the message.
     pub id: u64,
-    /// Where it leaves.
+    /// The place of its sending.
     pub from: (f64, f64),
-    /// Where it arrives, or gets lost.
+    /// The place of its receipt or loss.
     pub to: (f64, f64),
     /// Its kind, as an index in [`Diagram::kinds`].
     pub kind: usize,
@@ -154,48 +154,48 @@ pub enum Fate {
     Lost,
     /// It was on its way when the recording ended.
     Pending,
-    /// It arrives after what is shown.
+    /// It arrives after the end of the window.
     Beyond,
 }
 
 /// A word in its place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Label {
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// Its middle.
     pub at: (f64, f64),
-    /// How it is turned, in degrees, clockwise.
+    /// Its angle, in degrees, clockwise.
     pub angle: f64,
 }
 
-/// Something that lasts at one node.
+/// A condition that lasts at one node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
-    /// What.
+    /// The condition.
     pub what: Lasting,
-    /// On which lane.
+    /// The index of its lane.
     pub lane: usize,
-    /// Where it begins.
+    /// Its begin.
     pub from: f64,
-    /// Where it ends.
+    /// Its end.
     pub to: f64,
     /// Whether it went on when the recording ended.
     pub open: bool,
-    /// A word, where there is room.
+    /// Its name, if there is room.
     pub label: Option<Label>,
-    /// Its story, for the tooltip.
+    /// Its full description.
     pub tooltip: String,
 }
 
 /// A stretch of time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Band {
-    /// Where it begins.
+    /// Its begin.
     pub from: f64,
-    /// Where it ends.
+    /// Its end.
     pub to: f64,
-    /// What it is.
+    /// Its name.
     pub label: Label,
 }
 
@@ -213,10 +213,9 @@ pub struct Mark {
 /// A round time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tick {
-    /// Where.
+    /// Its place.
     pub x: f64,
-    /// Where it ends: later than where it begins for a moment that takes more room than its time,
-    /// because much happens in it.
+    /// Its end: after `x` if the events of the moment take more room than its time.
     pub to: f64,
     /// The time.
     pub label: String,
@@ -231,7 +230,7 @@ pub struct Kind {
     pub name: String,
     /// The layer below the algorithm that it belongs to.
     pub layer: Option<String>,
-    /// How many there were.
+    /// Their number.
     pub count: usize,
     /// Its colour: one for each layer, or, if there is but one, for each kind.
     pub colour: usize,
@@ -239,10 +238,10 @@ pub struct Kind {
     pub dash: usize,
 }
 
-/// What a colour means.
+/// An entry of the legend of colours.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Key {
-    /// Where its sample begins; its words follow.
+    /// The place of its sample; its label follows.
     pub at: (f64, f64),
     /// The words.
     pub text: String,
@@ -433,7 +432,7 @@ fn kinds(messages: &[&Message<'_>]) -> Vec<Kind> {
         }
     }
     let layered = layers.len() > 1 || layers.iter().any(Option::is_some);
-    // The algorithm itself first, then what is below it.
+    // First the algorithm itself, then the layers below it.
     layers.sort_by_key(Option::is_some);
     let place = |kind: &Kind| layers.iter().position(|layer| *layer == kind.layer);
     kinds.sort_by_key(|kind| (place(kind), kind.name == "application"));

@@ -60,7 +60,7 @@ impl From<ReplayError> for Difference {
 }
 
 impl Difference {
-    /// What differs between what is recorded and what should be, if anything does.
+    /// The first difference between the recorded and the expected value, if there is one.
     pub fn between(place: Place, recorded: &Value, expected: &Value) -> Option<Self> {
         let mut path = String::new();
         let (recorded, expected) = differing(Some(recorded), Some(expected), &mut path)?;

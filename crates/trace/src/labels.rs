@@ -1,4 +1,4 @@
-//! Where words fit: labels keep clear of each other, and cross as few arrows as they can.
+//! Places labels: they do not overlap, and they cross as few arrows as possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ impl Area {
     }
 }
 
-/// What has its place already.
+/// The areas and lines that are placed already.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     areas: Vec<Area>,
@@ -82,7 +82,7 @@ impl Taken {
         !near.into_iter().any(|&i| self.areas[i].overlaps(area))
     }
 
-    /// How many lines cross `area`.
+    /// The number of lines that cross `area`.
     fn crossings(&self, area: &Area) -> usize {
         let near = columns(area).filter_map(|column| self.line_columns.get(&column)).flatten();
         let crossing = near.filter(|line| {
@@ -110,7 +110,7 @@ fn column_of(x: f64) -> i64 {
     (x / COLUMN).floor() as i64
 }
 
-/// About how wide `text` is at `size` in a common sans-serif font.
+/// The approximate width of `text` at `size` in a common sans-serif font.
 pub(crate) fn width_of(text: &str, size: f64) -> f64 {
     let widths = text.chars().map(|c| match c {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' => 0.33,

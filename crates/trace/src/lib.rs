@@ -80,7 +80,7 @@ pub struct Header {
     /// The world of the run: `sim`, `check`, `threads`, `tcp` …
     #[serde(default)]
     pub world: String,
-    /// How many ticks of `at` make one unit of `time`.
+    /// The number of ticks of `at` in one unit of `time`.
     #[serde(default = "one")]
     pub unit: f64,
     /// The name of that unit: `T`, `s` or `steps`.
@@ -315,7 +315,7 @@ pub enum IncidentKind {
     Heal(String),
     /// The application sends a message.
     AppMessage {
-        /// Who sends it.
+        /// The sender.
         from: u32,
         /// The receiver.
         to: u32,

@@ -9,16 +9,16 @@ use serde_json::Value;
 
 use crate::{Entry, Footer, Header, Incident, Run, Step, VERSION};
 
-/// What is wrong with a file, and where.
+/// An error in a file, with its line.
 #[derive(Debug)]
 pub struct ReadError {
     /// The name of the file.
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// What was found there, and what would be right.
+    /// The text that was found, and the expected one.
     pub problem: String,
-    /// Whether all up to that line is sound, so that [`Run::salvage`] can read it.
+    /// Whether all lines before it are sound, so that [`Run::salvage`] can read them.
     pub cut_off: bool,
 }
 
@@ -30,12 +30,12 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// What could be read of a file that may be cut off.
+/// The readable part of a file that may be cut off.
 #[derive(Debug)]
 pub struct Salvaged {
-    /// All that is there.
+    /// The entries up to the cut.
     pub run: Run,
-    /// Where it is cut off, if it is.
+    /// The place of the cut, if there is one.
     pub cut: Option<ReadError>,
 }
 
@@ -120,12 +120,12 @@ impl<R: BufRead> Reader<R> {
         Ok(reader)
     }
 
-    /// What was run.
+    /// The header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// How it ended, once all entries are read.
+    /// The footer, once all entries are read.
     pub fn footer(&self) -> Option<&Footer> {
         self.footer.as_ref()
     }
@@ -259,7 +259,7 @@ impl<R: BufRead> Iterator for Reader<R> {
     }
 }
 
-/// What serde says, without its own idea of the line.
+/// The message of serde without its line, which counts from the begin of the entry.
 fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {

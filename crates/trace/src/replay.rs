@@ -12,11 +12,11 @@ use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Memory, Run, Step};
 /// A replay that found no difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Replayed {
-    /// How many steps were compared.
+    /// The number of compared steps.
     pub steps: usize,
-    /// How many effects, among them.
+    /// The number of compared effects.
     pub effects: usize,
-    /// How many states, among them.
+    /// The number of compared states.
     pub states: usize,
 }
 

@@ -89,7 +89,7 @@ impl Svg {
         diagram.legend.iter().for_each(|key| self.key(key, &diagram.kinds));
     }
 
-    /// The lanes, and what lies behind them.
+    /// The lanes and their background.
     fn field(&mut self, diagram: &Diagram) {
         let (left, top, right, bottom) = diagram.field;
         for tick in &diagram.ticks {
@@ -344,7 +344,7 @@ impl Svg {
         self.put(format_args!("<text class=\"key\" x=\"{x}\" y=\"{y}\">{words}</text>"));
     }
 
-    /// Words on a ground that dims what they lie on.
+    /// A label on a ground that dims the lines behind it.
     fn label(&mut self, label: &Label, class: &str) {
         let (x, y) = label.at;
         let words = escape(&label.text);

@@ -12,10 +12,10 @@ use crate::View;
 use crate::messages::{Message, messages};
 use crate::{Entry, Header, Incident, IncidentKind, InputRecord, Run, Step};
 
-/// How many nanoseconds of a process's timers T has in the simulator and the checker.
+/// One T in nanoseconds of a process's timers, in the simulator and the checker.
 const SIMULATED_T: f64 = 1e6;
 
-/// What the story has.
+/// The form of a story.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
     /// Whether to print each new state of a process.
@@ -24,7 +24,7 @@ pub struct Options {
     pub debug: bool,
     /// The processes whose events are printed; none: all processes.
     pub nodes: Option<BTreeSet<u32>>,
-    /// How many lines at most.
+    /// The most lines to print; the rest is counted.
     pub most_lines: Option<usize>,
 }
 

@@ -125,7 +125,7 @@ export class Track {
       if (entry.change && this.phases.has(entry.node)) this.turn(entry);
       if (entry.change === 'i') this.grantRanks.push(entry.rank);
       if (entry.cause === 19) {
-        const text = entry.lines[0].replace(/^!! /, '');
+        const text = entry.lines[0].replace(/^✗ /, '');
         const [property, ...detail] = text.replace(/ violated$/, ':').split(':');
         this.violations.push({ property: property.trim(), detail: detail.join(':').trim(), rank: entry.rank, e });
       }

@@ -177,7 +177,7 @@ fn a_link_may_break_where_there_is_one() {
     let report = found(&format!("{lock} --break 1"), 1);
     assert_eq!(report["budgets"]["break"], 1);
     let steps = report["witness"].as_array().expect("steps");
-    let said = |step: &Value| step.as_str().is_some_and(|step| step.contains("xx cut: p0 – p"));
+    let said = |step: &Value| step.as_str().is_some_and(|step| step.contains("link p0 – p"));
     assert!(steps.iter().any(said), "{steps:?}");
     assert!(report["command"].as_str().is_some_and(|command| command.contains("--break 1")));
     assert_eq!(konklave_line("check central -n 9 --break 1").code, 64);

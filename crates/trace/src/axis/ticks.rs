@@ -63,7 +63,7 @@ impl Axis {
         marks
     }
 
-    /// Without these, some time could not be read.
+    /// Without these labels some times could not be read.
     fn needed(&self, label: impl Fn(u64) -> String) -> Vec<TimeMark> {
         let mut marks: Vec<TimeMark> = Vec::new();
         let last = self.moments.len().saturating_sub(1);
@@ -99,7 +99,7 @@ impl Axis {
                 zone.0.1 = if wide { time.0 } else { time.1 };
             }
             if wide {
-                // What comes after it begins at its other end.
+                // The next stretch begins at the other end of this moment.
                 if let Some(zone) = zones.last_mut().filter(|zone| zone.0.0 == time.0) {
                     zone.0.1 = time.0;
                 }
@@ -111,8 +111,8 @@ impl Axis {
     }
 }
 
-/// How many digits after the point a time needs, where one unit takes `width` points: to a point or
-/// two, nobody sees more.
+/// The digits after the point of a time, if one unit takes `width` points: smaller differences cannot be
+/// seen.
 fn digits(width: f64) -> usize {
     (width.max(1e-9) / 2.0).log10().ceil().clamp(0.0, 6.0) as usize
 }

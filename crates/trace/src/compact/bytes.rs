@@ -7,7 +7,7 @@ use super::value::{
     SHORT_LIST, SHORT_OBJECT, TEXT, TRUE, VARIANT,
 };
 
-/// Nested deeper is no value of ours.
+/// Values nested deeper than this are refused: the file is damaged.
 const DEEPEST: u32 = 100;
 
 /// Bytes that are read one after the other.
@@ -17,14 +17,14 @@ pub(super) struct Bytes<'a> {
     pub(super) at: usize,
 }
 
-/// What values refer to.
+/// The tables that values refer to.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     names: &'a [String],
     members: &'a [u32],
 }
 
-/// Why bytes cannot be read.
+/// The reason why bytes cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Bad {
     /// They end too early.
@@ -42,7 +42,7 @@ impl<'a> Bytes<'a> {
         self.left() == 0
     }
 
-    /// How many are left.
+    /// The number of bytes left.
     pub(super) fn left(&self) -> usize {
         self.all.len().saturating_sub(self.at)
     }
@@ -87,7 +87,7 @@ impl<'a> Bytes<'a> {
         std::str::from_utf8(self.take(count)?).map_err(|_| Bad::Nonsense("this is no UTF-8 text"))
     }
 
-    /// A value; with the names told so far, and the nodes of the run.
+    /// A value; `names` are those read so far, `nodes` those of the run.
     pub(super) fn value(&mut self, names: &[String], members: &[u32]) -> Result<Value, Bad> {
         self.nested(Known { names, members }, 0)
     }

@@ -1,14 +1,14 @@
-//! What differs between a state and the one before it.
+//! The difference between a state and the state before it.
 
 use super::bytes::{Bad, Bytes};
 use super::value::put_varint;
 
-/// So many bytes alike after a difference, and it is over: fewer cost more to tell than to repeat.
+/// So many equal bytes end a difference: for fewer, a new piece takes more bytes than a repetition.
 const ALIKE: usize = 4;
 
-/// Writes what differs: *pieces*, and after them what is left of the old state is as it was. A piece
-/// is so many bytes as before, and bytes that stand in the place of others; see `book/en/reference/run-format.md`.
-/// `scratch` is for the pieces.
+/// Writes the difference as *pieces*; after them the rest of the old state follows unchanged. A piece is
+/// a number of unchanged bytes, and new bytes that replace old ones; see `docs/run-format.md`. `scratch`
+/// is the buffer for the pieces.
 pub(super) fn put_difference(out: &mut Vec<u8>, old: &[u8], new: &[u8], scratch: &mut Vec<u8>) {
     let begin = alike(old, new);
     let (mut old, mut new) = (&old[begin..], &new[begin..]);
@@ -18,7 +18,7 @@ pub(super) fn put_difference(out: &mut Vec<u8>, old: &[u8], new: &[u8], scratch:
     scratch.clear();
     let (mut pieces, mut same) = (0u64, begin);
     while !(old.is_empty() && new.is_empty()) {
-        // A difference ends where both go on alike; failing that, it goes on to the end.
+        // A difference ends at the next bytes that both have; else it extends to the end.
         let until = (1..(old.len().min(new.len()) + 1).saturating_sub(ALIKE))
             .find(|&i| old[i..i + ALIKE] == new[i..i + ALIKE]);
         let (dropped, own) = until.map_or((old.len(), new.len()), |i| (i, i));
@@ -37,7 +37,7 @@ pub(super) fn put_difference(out: &mut Vec<u8>, old: &[u8], new: &[u8], scratch:
     out.extend_from_slice(scratch);
 }
 
-/// Reads what [`put_difference`] wrote: the new state.
+/// Reads a difference from [`put_difference`] and returns the new state.
 pub(super) fn read_difference(bytes: &mut Bytes<'_>, mut old: &[u8]) -> Result<Vec<u8>, Bad> {
     let mut new = Vec::with_capacity(old.len() + 16);
     let mut take = |count: u64| {
@@ -59,7 +59,7 @@ pub(super) fn read_difference(bytes: &mut Bytes<'_>, mut old: &[u8]) -> Result<V
     Ok(new)
 }
 
-/// How many bytes are the same at the begin.
+/// The number of equal bytes at the begin.
 fn alike(a: &[u8], b: &[u8]) -> usize {
     // Eight at a time as far as that goes.
     let eights = a.chunks_exact(8).zip(b.chunks_exact(8)).take_while(|(a, b)| a == b).count();
@@ -67,7 +67,7 @@ fn alike(a: &[u8], b: &[u8]) -> usize {
     eights * 8 + rest.take_while(|(a, b)| a == b).count()
 }
 
-/// How many bytes are the same at the end.
+/// The number of equal bytes at the end.
 fn alike_at_end(a: &[u8], b: &[u8]) -> usize {
     let eights = a.rchunks_exact(8).zip(b.rchunks_exact(8)).take_while(|(a, b)| a == b).count();
     let (a, b) = (&a[..a.len() - eights * 8], &b[..b.len() - eights * 8]);

@@ -87,7 +87,7 @@ mod tests {
     use super::super::value::{Names, encode};
     use super::*;
 
-    /// Writes `value`, reads it again, and says how many bytes it took.
+    /// Writes `value`, reads it again, and returns the number of bytes.
     fn there_and_back(value: &impl Serialize, nodes: &[u32]) -> usize {
         let (mut names, mut out) = (Names::new(nodes), Vec::new());
         encode(value, &mut out, &mut names);

@@ -39,7 +39,7 @@ pub fn salvage(file: &str, bytes: &[u8]) -> Result<Salvaged, ReadError> {
         Some((rest, sum)) if summed => crc32fast::hash(rest) == u32::from_le_bytes(*sum),
         _ => !summed,
     };
-    // Whatever is wrong: if the sum does not fit, that is why.
+    // If the check sum does not fit, it explains every other error.
     let error = |line, problem: String| match whole {
         true => plain(line, problem, false),
         false => {
@@ -93,14 +93,14 @@ pub fn salvage(file: &str, bytes: &[u8]) -> Result<Salvaged, ReadError> {
     Ok(Salvaged { run: reading.run, cut })
 }
 
-/// How many bytes the check sum takes.
+/// The bytes of the check sum.
 const SUM: usize = 4;
 
 struct Reading<'a> {
     run: Run,
     bytes: Bytes<'a>,
     names: Vec<String>,
-    /// Who sent what, by number.
+    /// Sender and body of each message, by its number.
     bodies: BTreeMap<u64, (u32, Value)>,
     states: Vec<Vec<u8>>,
     next_id: u64,
@@ -108,7 +108,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Reads one record. What is cut off leaves the run as it was.
+    /// Reads one record. A record that is cut off does not change the run.
     fn record(&mut self) -> Result<(), Bad> {
         match self.bytes.byte()? {
             END => self.run.footer = Some(json::<Footer>(&mut self.bytes)?),

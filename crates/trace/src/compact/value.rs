@@ -1,4 +1,4 @@
-//! Writing values in few bytes: as much as JSON can say, with names told once.
+//! Writes values of JSON in few bytes: each name is written once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,13 +23,13 @@ pub(super) const OBJECT: u8 = 0x89;
 pub(super) const VARIANT: u8 = 0x8a;
 /// An object with a field for each node of the header, in its order: only their values follow.
 pub(super) const MEMBERS: u8 = 0x8b;
-/// Lists and objects of up to fifteen, and names of low number, carry it along.
+/// Lists and objects of up to fifteen items, and names with low numbers, have the number in their tag.
 pub(super) const SHORT_OBJECT: u8 = 0xa0;
 pub(super) const SHORT_LIST: u8 = 0xb0;
 pub(super) const LOW_VARIANT: u8 = 0xc0;
 pub(super) const LOW_NAMED: u8 = 0xe0;
 
-/// Names beyond are told each time.
+/// Names beyond this number are written in full each time.
 const MOST_NAMES: usize = 4096;
 
 #[inline]
@@ -45,7 +45,7 @@ pub(super) fn put_zigzag(out: &mut Vec<u8>, value: i64) {
     put_varint(out, (value << 1 ^ value >> 63) as u64);
 }
 
-/// The names told so far.
+/// The names written so far.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// By place in memory: names in types never move.
@@ -91,7 +91,7 @@ impl Names {
     }
 }
 
-/// Appends `value` to `out`. What JSON cannot say becomes null.
+/// Appends `value` to `out`. A value that JSON cannot express becomes null.
 pub(super) fn encode(value: &dyn erased_serde::Serialize, out: &mut Vec<u8>, names: &mut Names) {
     let begin = out.len();
     let tried = !names.other_fields;
@@ -110,7 +110,7 @@ struct Encoder<'a> {
     names: &'a mut Names,
 }
 
-/// Why a value cannot be written.
+/// The reason why a value cannot be written.
 #[derive(Debug)]
 pub(super) struct Unspeakable;
 
@@ -510,7 +510,7 @@ impl Parts<'_> {
             self.name(number);
             return Ok(());
         }
-        // JSON has its ways to write numbers and the like as keys.
+        // JSON writes keys that are numbers as strings.
         let key = match serde_json::to_value(key).map_err(|_| Unspeakable)? {
             Value::String(text) => text,
             Value::Number(number) => number.to_string(),

@@ -1,4 +1,4 @@
-//! Placing each part of a diagram in turn: what is where it is first, words last.
+//! Places each part of a diagram in turn: first parts with a fixed place, then labels.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) struct Layout<'a> {
     pub(super) diagram: Diagram,
 }
 
-/// What becomes of a message, where its arrow begins and where it ends.
+/// The end of a message, and the two ends of its arrow.
 type Flight = (Fate, (f64, f64), (f64, f64));
 
 /// Half the height of a thick bar.
@@ -201,7 +201,7 @@ impl Layout<'_> {
         words.iter().find_map(|text| {
             let width = width_of(text, font);
             let spare = to - from - width - 8.0;
-            // What just happens may stick out; what is written in a bar may not.
+            // The label of a wait may stick out of its bar; a label inside a bar may not.
             let spare = if rise == 0.0 { spare } else { spare.max(0.0) };
             if spare < 0.0 {
                 return None;

@@ -13,8 +13,8 @@ pub fn csv(run: &Run, options: &Options) -> String {
     table(run, options).to_csv()
 }
 
-/// What happened, a row each: the input of a step, each of its effects and its new state follow
-/// one another, and each incident is a row.
+/// The events of a run. A step has a row for its input, for each effect and for its new state; each
+/// incident has a row.
 ///
 /// `line` is the line of the run's file; `at` is in ticks, `time` in the run's unit; `body` is JSON.
 pub fn table(run: &Run, options: &Options) -> Table {
@@ -140,7 +140,7 @@ impl Rows {
         }
     }
 
-    /// What a process does besides sending.
+    /// The effects of a step except sends.
     fn effect(&mut self, node: u32, effect: &EffectRecord) {
         match effect {
             EffectRecord::Send { .. } => {}

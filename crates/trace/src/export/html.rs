@@ -45,7 +45,7 @@ pub fn html_race(runs: &[&Run], options: &Options) -> String {
     )
 }
 
-/// What the script needs to know. Words are told once and named by their number.
+/// The data of the script. Each text is stored once; other fields refer to it by its number.
 #[derive(Serialize, Default)]
 struct Data {
     tracks: Vec<TrackData>,
@@ -82,12 +82,12 @@ struct StepData {
     /// Whether it is a step of a process, and no incident.
     #[serde(skip_serializing_if = "is_zero")]
     p: u8,
-    /// What happened, words; none where it is filtered out.
+    /// The story of the step, as numbers of texts; empty if it is filtered out.
     w: Vec<usize>,
     /// The new state: name, value, name, value …
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<Vec<usize>>,
-    /// The step that sent what this one received.
+    /// The step that sent the received message.
     #[serde(skip_serializing_if = "Option::is_none")]
     c: Option<usize>,
 }
@@ -104,7 +104,7 @@ struct MessageData {
     id: u64,
     from: u32,
     to: u32,
-    /// What it says, a word.
+    /// Its body, as the number of a text.
     w: usize,
     sent: Option<usize>,
     received: Vec<usize>,

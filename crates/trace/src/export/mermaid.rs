@@ -42,7 +42,7 @@ pub fn mermaid(run: &Run, options: &Options) -> String {
     out
 }
 
-/// `words` as Mermaid takes them: what means something there is written by its number.
+/// `words` escaped for Mermaid: characters of its syntax are written by their numbers.
 fn safe(words: &str) -> String {
     let escaped = words.chars().fold(String::new(), |mut safe, c| {
         match c {

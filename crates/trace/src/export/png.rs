@@ -15,7 +15,7 @@ const FONTS: [&[u8]; 2] = [
 /// No picture has more points: 400 MB of memory.
 const MOST_POINTS: f64 = 1e8;
 
-/// Why there is no picture.
+/// The reason why there is no picture.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
     /// The SVG is none.
@@ -26,9 +26,9 @@ pub enum PngError {
         "a picture of {width} by {height} points is too large; show less of the run, or take SVG"
     )]
     TooLarge {
-        /// How wide it would be.
+        /// Its width.
         width: u64,
-        /// How high it would be.
+        /// Its height.
         height: u64,
     },
     /// The points could not be written down.

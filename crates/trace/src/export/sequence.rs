@@ -10,7 +10,7 @@ use crate::spans::spans;
 use crate::text::{incident_line, render, time, trimmed};
 use crate::{EffectRecord, Entry, Extent, IncidentKind, InputRecord, Run, Step, View};
 
-/// What a sequence diagram shows, from top to bottom.
+/// An item of a sequence diagram, from top to bottom.
 pub(super) enum Item {
     /// A message where it arrives or gets lost.
     Arrow { from: u32, to: u32, label: String, fate: Fate },
@@ -26,7 +26,7 @@ pub(super) enum Item {
     Leave(u32),
 }
 
-/// The lanes from left to right, and what is on them.
+/// The lanes from left to right, and the items from top to bottom.
 pub(super) fn sequence(run: &Run, options: &Options) -> (Vec<u32>, Vec<Item>) {
     let messages = messages(run);
     let view = View::new(run, &messages, &options.only);
@@ -84,7 +84,7 @@ pub(super) fn sequence(run: &Run, options: &Options) -> (Vec<u32>, Vec<Item>) {
     (lane_order(run, options), items)
 }
 
-/// Who enters and who leaves with which entry.
+/// The processes that enter or leave the critical section or an office, by entry.
 type Offices = BTreeMap<usize, Vec<u32>>;
 
 fn offices(run: &Run, options: &Options) -> (Offices, Offices) {
@@ -119,7 +119,7 @@ fn close(items: &mut Vec<Item>) {
     items.extend(open.into_iter().map(Item::Leave));
 }
 
-/// One entry, and all there is to know about it.
+/// One entry with its run, filter and messages.
 struct Told<'a> {
     run: &'a Run,
     view: &'a View<'a>,

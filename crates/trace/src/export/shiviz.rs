@@ -10,15 +10,15 @@ use crate::messages::messages;
 use crate::text::time;
 use crate::{Entry, IncidentKind, Run, View};
 
-/// `run` as a log. Each step is an event of its node, and so is what happens to a node; the clocks
-/// count the events that are shown.
+/// `run` as a log. Each step is an event of its node, as is each incident at a node; the clocks count
+/// the shown events.
 pub fn shiviz(run: &Run, options: &Options) -> String {
     let messages = messages(run);
     let view = View::new(run, &messages, &options.only);
     let order = Causality::of(run);
     let places: BTreeMap<u32, usize> =
         run.header.nodes.iter().enumerate().map(|(place, &id)| (id, place)).collect();
-    // For each node: after its k-th step, so many of its events were shown.
+    // For each node: the number of its shown events after its k-th step.
     let mut shown_after: Vec<Vec<u32>> = vec![vec![0]; places.len()];
     let mut shown: Vec<u32> = vec![0; places.len()];
     let mut known: Vec<Vec<u32>> = vec![vec![0; places.len()]; places.len()];

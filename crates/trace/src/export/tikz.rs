@@ -89,7 +89,7 @@ impl Tex {
         self.put("\\end{tikzpicture}\n\\end{document}");
     }
 
-    /// The lanes, and what lies behind them.
+    /// The lanes and their background.
     fn field(&mut self, diagram: &Diagram) {
         let (left, top, right, bottom) = diagram.field;
         for tick in &diagram.ticks {

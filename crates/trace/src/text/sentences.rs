@@ -296,11 +296,46 @@ pub(super) fn incident_line(
         IncidentKind::Violation { property, detail } if detail.is_empty() => {
             format!("✗ {property} violated")
         }
-        IncidentKind::Violation { property, detail } => format!("✗ {property}: {detail}"),
+        IncidentKind::Violation { property, detail } => {
+            format!("✗ {property}: {}", in_sentence(detail))
+        }
     }
 }
 
 /// Kinds of messages keep their names; a phrase begins with a noun.
 fn capital(name: &str) -> &str {
     name.strip_prefix("a ").unwrap_or(name)
+}
+
+/// The detail of a violation with lists of processes in words: `p0 and p1 wait for ever` for
+/// `[p0, p1] wait for ever`.
+fn in_sentence(detail: &str) -> String {
+    let (mut sentence, mut rest) = (String::new(), detail);
+    while let Some(begin) = rest.find(['[', '{'])
+        && let Some(length) = rest[begin..].find([']', '}'])
+    {
+        let names: Vec<String> =
+            rest[begin + 1..begin + length].split(", ").map(str::to_owned).collect();
+        sentence += &rest[..begin];
+        let after = &rest[begin + length + 1..];
+        if !names.iter().all(|name| is_process(name)) {
+            sentence += &rest[begin..=begin + length];
+            rest = after;
+            continue;
+        }
+        sentence += &list(&names);
+        rest = match after.strip_prefix(" wait ") {
+            Some(after) if names.len() == 1 => {
+                sentence += " waits ";
+                after
+            }
+            _ => after,
+        };
+    }
+    sentence + rest
+}
+
+fn is_process(name: &str) -> bool {
+    name.strip_prefix('p')
+        .is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -11,38 +11,39 @@ use crate::Header;
 /// A longer description leaves out parts of nested values; `--debug` prints them.
 const LONGEST: usize = 150;
 
-/// Fields with these names hold ids of processes in every algorithm that has them.
-const PROCESSES: [&str; 30] = [
+/// Fields with these names hold the id of a process.
+const PROCESS: [&str; 17] = [
     "arbiter",
     "asker",
-    "awaited",
-    "awaiting",
     "by",
-    "candidates",
     "child",
     "coordinator",
-    "crashed",
     "halted_by",
     "holder",
     "initiator",
     "leader",
-    "observers",
     "origin",
     "owner",
     "parent",
     "peer",
-    "predecessor",
     "process",
     "sender",
     "sequencer",
-    "successor",
+    "voted_for",
+];
+
+/// Lists with these names hold ids of processes.
+const PROCESSES: [&str; 10] = [
+    "awaited",
+    "awaiting",
+    "candidates",
+    "crashed",
+    "joiners",
+    "leavers",
+    "observers",
     "suspected",
     "suspects",
     "synced",
-    "joiners",
-    "leavers",
-    "via",
-    "voted_for",
 ];
 
 /// A value that has a name: the name, and what it holds.
@@ -150,9 +151,10 @@ impl Values<'_> {
                 }
                 _ => self.value(value, name, extent, depth),
             };
-            // `view 0 of p1` is not `view view 0 of p1`.
+            // `view 0 of p1`, not `view view 0 of p1`; `message 2 of p1`, not `unit message 2 of p1`.
             match value.strip_prefix(&words) {
                 Some(rest) if rest.starts_with(' ') => value,
+                _ if words == "unit" && value.starts_with("message ") => value,
                 _ => format!("{words} {value}"),
             }
         };
@@ -216,7 +218,7 @@ impl Values<'_> {
             Value::Null => "none".into(),
             Value::Bool(_) => value.to_string(),
             Value::Number(_) => {
-                let process = PROCESSES.contains(&name).then(|| self.process(value)).flatten();
+                let process = PROCESS.contains(&name).then(|| self.process(value)).flatten();
                 process.unwrap_or_else(|| value.to_string())
             }
             Value::String(text) if is_name(text) => text.clone(),
@@ -229,6 +231,7 @@ impl Values<'_> {
                 }
             }
             Value::Array(items) => {
+                let name = if PROCESSES.contains(&name) { "process" } else { "" };
                 let item = |item| self.value(item, name, extent, depth + 1);
                 format!("({})", items.iter().map(item).collect::<Vec<_>>().join(", "))
             }
