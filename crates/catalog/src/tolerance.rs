@@ -102,8 +102,6 @@ const SEEDS: u64 = 4;
 const TRIES: usize = 12;
 /// The requests of each node.
 const ENTRIES: u32 = 6;
-/// The properties that must hold under every fault.
-const SAFETY: [&str; 2] = ["mutual exclusion", "growing fences"];
 
 /// The effect of single crashes and losses on the lock `entry` in a group of `n`, in the variant that
 /// `set` chooses.

@@ -136,7 +136,7 @@ impl Successor<'_> {
         into.truncate(at + len);
     }
 
-    pub(crate) fn to_numbered(&self, tables: &Tables, rules: &Rules) -> NumberedState {
+    pub(crate) fn numbered(&self, tables: &Tables, rules: &Rules) -> NumberedState {
         let mut numbered = NumberedState::default();
         self.write_to(&mut numbered);
         numbered.find_keys(tables, rules);

@@ -99,8 +99,11 @@ impl<'a, 'm> Replay<'a, 'm> {
         let mut log = WitnessRecorder::default();
         let (state, _) = self.model.initial(&mut draws, &mut Some(&mut log));
         let starts = log.moments.len();
-        let numbered =
-            self.semantics.to_numbered(&state, &mut write(&self.shared.tables), &self.shared.rules);
+        let numbered = self.semantics.number_state(
+            &state,
+            &mut write(&self.shared.tables),
+            &self.shared.rules,
+        );
         let mut redone = ReplayedRun { state, numbered, log, starts, broken: None };
         for step in steps {
             let step =
@@ -131,7 +134,7 @@ impl<'a, 'm> Replay<'a, 'm> {
             self.semantics,
             &mut |next, tables, rules| {
                 if count == step {
-                    wanted = Some((next.to_numbered(tables, rules), next.draw, next.violated));
+                    wanted = Some((next.numbered(tables, rules), next.draw, next.violated));
                 }
                 count += 1;
             },
@@ -140,7 +143,7 @@ impl<'a, 'm> Replay<'a, 'm> {
         let (mut count, mut found) = (0, None);
         for_each_successor(numbered, self.shared, self.semantics, &mut |next, tables, rules| {
             let symmetry = tables.symmetry.as_ref().expect("some stand for others");
-            let there = symmetry.rename(&next.to_numbered(tables, rules), by, tables, rules);
+            let there = symmetry.rename(&next.numbered(tables, rules), by, tables, rules);
             let there = there.map(|there| (there, next.draw, next.violated));
             if found.is_none() && wanted.is_some() && wanted == there {
                 found = Some(count);
@@ -161,7 +164,7 @@ impl<'a, 'm> Replay<'a, 'm> {
             &mut |next, tables, rules| {
                 if count == step {
                     let broken = next.violated.then_some(next.reaction);
-                    made = Some((next.action, next.draw, next.to_numbered(tables, rules), broken));
+                    made = Some((next.action, next.draw, next.numbered(tables, rules), broken));
                 }
                 count += 1;
             },
@@ -177,7 +180,7 @@ impl<'a, 'm> Replay<'a, 'm> {
             draws.advance();
         }
         let _ = self.model.apply(&mut run.state, plain, &mut draws, &mut Some(&mut run.log));
-        let found = self.semantics.to_numbered(
+        let found = self.semantics.number_state(
             &run.state,
             &mut write(&self.shared.tables),
             &self.shared.rules,

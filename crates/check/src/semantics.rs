@@ -143,7 +143,7 @@ impl<'m> Semantics<'m> {
     }
 
     /// The state in numbers.
-    pub(crate) fn to_numbered(
+    pub(crate) fn number_state(
         &mut self,
         state: &State,
         tables: &mut Tables,

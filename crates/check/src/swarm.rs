@@ -96,7 +96,7 @@ impl Search<'_, '_> {
             let (mut next, mut i) = (None, 0);
             let known = expander.expand(&numbered, &tables, rules, &mut |step| {
                 if i == chosen {
-                    next = Some(step.to_numbered(&tables, rules));
+                    next = Some(step.numbered(&tables, rules));
                 }
                 i += 1;
             });

@@ -25,7 +25,7 @@ impl Semantics<'_> {
         loop {
             let (state, verdict) = self.model.initial(&mut draws, &mut None);
             let violation = self.model.filter(verdict).err();
-            starts.push((self.to_numbered(&state, tables, rules), violation));
+            starts.push((self.number_state(&state, tables, rules), violation));
             rows.push(self.numbers(&state, tables));
             if !draws.advance() {
                 break;

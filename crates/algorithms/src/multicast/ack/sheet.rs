@@ -181,7 +181,8 @@ impl Ack {
 
     /// Whether a receiver recognises the copy of a message: `is_older` if a later one has arrived.
     pub(super) fn recognises_copy(&self, is_older: bool) -> bool {
-        !self.makes(&TWICE) && !(self.makes(&TRIMMED) && is_older)
+        let forgotten = self.makes(&TWICE) || self.makes(&TRIMMED) && is_older;
+        !forgotten
     }
 
     /// Whether a receiver confirms a copy, too: the first confirmation may be lost.
