@@ -224,7 +224,7 @@ impl Values<'_> {
             Value::String(text) if is_name(text) => text.clone(),
             Value::String(_) => value.to_string(),
             Value::Array(items) if items.is_empty() => "empty".into(),
-            Value::Array(items) if depth >= extent.depth && items.iter().any(is_compound) => {
+            Value::Array(items) if depth + 1 >= extent.depth && items.iter().any(is_compound) => {
                 match items.len() {
                     1 => "(1 entry)".into(),
                     several => format!("({several} entries)"),
