@@ -150,7 +150,7 @@ impl Results {
                     return Err(wrong(
                         i + 1,
                         format!(
-                            "case {} is not as it was written: its check sum does not fit; \
+                            "case {} was altered: its check sum differs; \
                              delete the line, and --resume runs the case again",
                             row.case
                         ),

@@ -155,12 +155,12 @@ mod tests {
             let mut altered: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
             altered[at] = altered[at].replacen("\"verdict\":\"ok\"", "\"verdict\":\"no\"", 1);
             let error = Results::read(altered.join("\n").as_bytes(), "r").unwrap_err().to_string();
-            let place = format!("r:{}: case {} is not as it was", at + 1, at - 1);
+            let place = format!("r:{}: case {} was altered", at + 1, at - 1);
             assert!(error.starts_with(&place), "{error}");
         }
         let fewer = text.replacen("\"cases\":24", "\"cases\":23", 1);
         let error = Results::read(fewer.as_bytes(), "r").unwrap_err().to_string();
-        assert!(error.starts_with("r:1: the heading is not as it was"), "{error}");
+        assert!(error.starts_with("r:1: the heading was altered"), "{error}");
     }
 
     #[test]

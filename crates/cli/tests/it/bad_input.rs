@@ -109,7 +109,7 @@ fn files_that_say_nothing_sensible() {
     refused(&format!("run --scenario {file}"), 65, &["zz.toml:1:", "period must be at least 1"]);
     for (text, word) in [
         ("", "delays.links:1: expected lines"),
-        ("0 1 2\n0 9 2\n", "delays.links:2: p9 is no member"),
+        ("0 1 2\n0 9 2\n", "delays.links:2: p9 is not a member"),
         ("0 1 2\n0 1 2\n", "delays.links:2: `0 1 2` repeats line 1"),
     ] {
         let file = folder.write("delays.links", text);

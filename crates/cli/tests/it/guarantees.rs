@@ -132,7 +132,8 @@ fn every_no_has_its_run_and_the_signs_are_explained() {
     let runs = folder.file("runs");
     let said = konklave(&["guarantees", "mutex/central", "--witnesses", &runs]);
     assert_eq!(said.code, 0, "{}", said.err);
-    for sign in ["yes      every run was seen", "no (k)   a run of k steps", "≤k in r  not decided"]
+    for sign in
+        ["yes      every run was explored", "no (k)   a run of k steps", "≤k in r  undecided"]
     {
         assert!(said.out.contains(sign), "{sign}: {}", said.out);
     }

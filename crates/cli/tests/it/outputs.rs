@@ -80,7 +80,7 @@ fn a_study_refuses_what_it_would_ignore() {
         ("sweep --algorithms central --with seed=7", "--seeds"),
         (
             "sweep --algorithms tree-wave --nodes 4 --with topology=ring --skip-impossible",
-            "nothing",
+            "no combination of this study can run",
         ),
     ] {
         refused(line, 64, word);

@@ -10,15 +10,17 @@ fn found(line: &str, code: i32) -> Value {
     serde_json::from_str(&said.out).expect("a report")
 }
 
-/// How many messages the steps of a witness send: `-> p0 p2 Request` are two.
+/// How many messages the steps of a witness send: "sends Request to p0 and p2" are two.
 fn sends(report: &Value) -> usize {
     let is_node = |word: &&str| {
-        word.strip_prefix('p').is_some_and(|id| id.chars().all(|c| c.is_ascii_digit()))
+        let id = word.trim_end_matches(',').strip_prefix('p');
+        id.is_some_and(|id| !id.is_empty() && id.chars().all(|c| c.is_ascii_digit()))
     };
     let steps = report["witness"].as_array().expect("steps").iter();
     let parts = steps.flat_map(|step| step.as_str().unwrap_or_default().split("; "));
-    let sent = parts.filter_map(|part| part.strip_prefix("-> "));
-    sent.map(|to| to.split(' ').take_while(is_node).count()).sum()
+    let sent = parts.filter_map(|part| part.strip_prefix("sends ")?.split_once(" to "));
+    let receivers = sent.map(|(_, to)| to.split(" (").next().unwrap_or(to));
+    receivers.map(|to| to.split(' ').filter(is_node).count()).sum()
 }
 
 #[test]

@@ -263,7 +263,7 @@ fn closing_session_fails_its_waiting_requests() {
             _ = &mut three => panic!("it waits for three"),
             wrong = async { cluster.sleep(MS * 50).await; two.await } => {
                 let text = wrong.unwrap_err().to_string();
-                assert_eq!(text, "n is a barrier for 3, not 2");
+                assert_eq!(text, "n is a barrier for 3 parties, not 2");
             }
         }
     });

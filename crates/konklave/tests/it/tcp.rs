@@ -263,7 +263,7 @@ async fn garbage_on_port_is_refused() {
     let http = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
     for (bytes, why) in [
         (wrong_version, "version 61166"),
-        (too_long, "a greeting of 65535 bytes"),
+        (too_long, "greeting has 65535 bytes"),
         (no_sense, "cannot be read"),
         (http, "does not speak the protocol"),
     ] {

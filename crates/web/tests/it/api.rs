@@ -96,7 +96,7 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         (r#"{"scenarios":[{"algorithm":"centrall"}]}"#, 400, "did you mean `central`"),
         (r#"{"scenarios":[{"algorithm":"central","nodes":0}]}"#, 400, "at least one node"),
         (r#"{"scenarios":[{"algorithm":"central","nodes":-1}]}"#, 400, "the request"),
-        (r#"{"scenarios":[{"algorithm":"central","faults":["boil:1@2"]}]}"#, 400, "is no fault"),
+        (r#"{"scenarios":[{"algorithm":"central","faults":["boil:1@2"]}]}"#, 400, "is not a fault"),
         (r#"{"scenarios":[{"algorithm":"central","faults":["crash:9@2"]}]}"#, 400, "not a member"),
         (r#"{"scenarios":[{"algorithm":"central","loss":2}]}"#, 400, "between 0 and 1"),
         (r#"{"scenarios":[{"algorithm":"central","mistake":"x"}]}"#, 400, "mistake"),
