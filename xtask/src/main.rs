@@ -87,6 +87,7 @@ fn test(args: &[&str]) -> Result<()> {
     run(command.args(&filter))?;
     if filter.is_empty() {
         run(&mut cargo(&["test", "--workspace", "--features", FULL, "--doc", "--quiet"]))?;
+        book::build()?;
     }
     Ok(())
 }

@@ -60,7 +60,8 @@ fn the_page_is_what_its_rows_say_and_no_algorithm_is_missing() {
     let said = konklave(&["guarantees", "--markdown", "--cache", &cache]);
     assert_eq!(said.code, 0, "{}", said.err);
     if update {
-        return fs::write(docs("guarantees.md"), said.out).expect("the page can be rewritten");
+        return fs::write(docs("en/learn/guarantees.md"), said.out)
+            .expect("the page can be rewritten");
     }
     assert!(
         said.out == committed("en/learn/guarantees.md"),
