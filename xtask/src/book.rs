@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{FULL, cargo, run, tools};
+use crate::{cargo, run, tools};
 
 /// Where the book's sources are gathered, and where it is built.
 const GATHERED: &str = "target/book/pages";
@@ -27,10 +27,14 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("docs/adr", "en/internals/adr"),
 ];
 
-/// Builds the book into `target/book/site`; says so where Python is missing.
+/// Builds the program, and then the book.
 pub(crate) fn build() -> Result<()> {
-    // As the tests build it, so that nothing is built twice.
-    run(&mut cargo(&["build", "--quiet", "--workspace", "--features", FULL, "--bins"]))?;
+    run(&mut cargo(&["build", "--quiet", "-p", "konklave-cli"]))?;
+    build_with_program()
+}
+
+/// Builds the book into `target/book/site`, with the program that is in `target/debug`; says so where Python is missing.
+pub(crate) fn build_with_program() -> Result<()> {
     gather()?;
     let program = Program::new();
     algorithms::write_pages(&program)?;

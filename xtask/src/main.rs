@@ -87,7 +87,8 @@ fn test(args: &[&str]) -> Result<()> {
     run(command.args(&filter))?;
     if filter.is_empty() {
         run(&mut cargo(&["test", "--workspace", "--features", FULL, "--doc", "--quiet"]))?;
-        book::build()?;
+        // The tests have built the program.
+        book::build_with_program()?;
     }
     Ok(())
 }
