@@ -48,7 +48,7 @@ struct Settings {
     skip_late: bool,
 }
 
-/// The estimates of another process's heartbeats. All but `silent` and `slack` are in 1/[`TICK`] ticks.
+/// The estimates of another process's heartbeats. All but `silent` and `slack` are in 1/`TICK` ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Rhythm {
     /// The ticks since its last heartbeat.
