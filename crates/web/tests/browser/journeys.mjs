@@ -176,7 +176,7 @@ const journeys = {
     // The right algorithm passes the same check.
     await page.selectOption('#setting-mistake', '');
     await page.click('#go');
-    await page.waitForFunction(() => /every run was seen/.test(document.querySelector('#verdict').textContent));
+    await page.waitForFunction(() => /every run explored/.test(document.querySelector('#verdict').textContent));
   },
 
   async 'a check is cancelled'(page) {
