@@ -11,7 +11,6 @@ pub mod config;
 mod daemon;
 pub mod failure;
 pub mod protocol;
-mod rate_limiter;
 pub mod recorder;
 pub mod server;
 pub mod service;

@@ -23,8 +23,8 @@ use tokio::task::JoinSet;
 use self::rejected::RejectedClients;
 use crate::client::default_folder;
 use crate::failure::Failure;
-use crate::rate_limiter::RateLimiter;
 use crate::service::Service;
+use konklave::RateLimiter;
 
 /// The pause after a failed `accept`.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

@@ -34,7 +34,7 @@ use crate::client::{Client, accept, unexpected};
 use crate::clock::Moment;
 use crate::failure::{Failure, LOST};
 use crate::protocol::{Answer, ClaimKind, Event, Refusal, Reply, Request, millis};
-use crate::rate_limiter::RateLimiter;
+use konklave::RateLimiter;
 
 /// The pause before `elect --again` connects again to an agent that is gone.
 const RETRY: Duration = Duration::from_secs(1);

@@ -27,10 +27,10 @@ use crate::protocol::{
     ClaimKind, Event, Explanation, FailureKind, Finding, MAX_FRAME, Payload, Refusal, Status,
     counted,
 };
-use crate::rate_limiter::RateLimiter;
 use crate::recorder::Recorder;
 use crate::server::{Counts, SharedAccessPolicy};
 use crate::service::{AcquireRequest, BoxFuture, Denied, HeldClaim, Problem, Service, Target};
+use konklave::RateLimiter;
 
 /// How often the log reports missed events.
 const MISSED_INTERVAL: Duration = Duration::from_secs(10);

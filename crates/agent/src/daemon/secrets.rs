@@ -12,7 +12,7 @@ pub(super) fn files(settings: &Settings) -> Vec<PathBuf> {
     files.into_iter().flatten().cloned().collect()
 }
 
-/// What is wrong with the permissions of a key file: everyone can read it, or others than its owner can write
+/// The fault in the permissions of a key file, if there is one: everyone can read it, or others than its owner can write
 /// it. The group may read it, because Kubernetes mounts secrets so.
 pub(super) fn exposed(file: &Path) -> Option<String> {
     let facts = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;

@@ -166,10 +166,10 @@ pub struct Explanation {
 /// The result of a check.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was checked.
+    /// The subject of the check.
     pub what: String,
     /// Whether the check passed.
     pub well: bool,
-    /// What was found, and what to do.
+    /// The finding, and the remedy.
     pub detail: String,
 }

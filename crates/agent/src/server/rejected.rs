@@ -8,7 +8,7 @@ use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
 use super::session;
-use crate::rate_limiter::RateLimiter;
+use konklave::RateLimiter;
 
 /// How many rejected clients may be connected at a time, until their first request is answered.
 const AT_A_TIME: usize = 32;

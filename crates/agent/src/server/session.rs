@@ -367,7 +367,7 @@ pub(super) fn reject_at_once(stream: &UnixStream, why: String) {
     }
 }
 
-/// What a client sent.
+/// A frame of a client, after it was read.
 enum Incoming {
     Call(Call),
     /// An invalid frame. After a `last` one, the start of the next frame is unknown.

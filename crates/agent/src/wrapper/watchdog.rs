@@ -42,7 +42,7 @@ const RESCAN: Duration = Duration::from_millis(10);
 /// How often the watchdog sends a keep-alive for a dead wrapper.
 const KEEP_ALIVE: Duration = Duration::from_millis(50);
 
-/// What the watchdog writes before it stops the command.
+/// The line that the watchdog writes before it stops the command.
 const STOPPING: &[u8] = b"stopping\n";
 
 /// The wrapper's handle of the watchdog.

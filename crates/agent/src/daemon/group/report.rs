@@ -112,7 +112,7 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
     }
 }
 
-/// What an agent lacks to be in a group, with the flags of `konklave agent` that help. The library has no
+/// The reasons why an agent is in no group, with the flags of `konklave agent` that help. The library has no
 /// flags, so they are added here.
 pub(in crate::daemon) fn advised(missing: &str) -> String {
     [
