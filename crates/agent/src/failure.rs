@@ -57,7 +57,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The exit code, of the table in book/en/operate/agents.md.
+    /// The exit code, of the table in book/en/reference/exit-codes.md.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {

@@ -2,7 +2,8 @@
 //!
 //! A frame is its length (four bytes, most significant first), then one JSON object. The first frame of a
 //! client is [`Request::Hello`]. The connection is the client's session: when it is closed, by either side,
-//! the agent releases all grants of the session. book/en/operate/agents.md describes the protocol for other languages.
+//! the agent releases all grants of the session. book/en/reference/socket-protocol.md describes the protocol for
+//! other languages.
 
 mod frame;
 mod payload;

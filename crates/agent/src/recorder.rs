@@ -1,7 +1,7 @@
 //! The flight recorder: the last events of an agent as JSON lines, and the merge of several recordings.
 //!
 //! Each line is an object with `node`, `life` and `number` (the agent's own count), `at` (seconds of the wall
-//! clock), `kind` and `what`. book/en/operate/agents.md describes the format.
+//! clock), `kind` and `what`. book/en/operate/inspect.md describes the format.
 
 mod gaps;
 mod incident;

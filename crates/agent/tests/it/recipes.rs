@@ -87,7 +87,7 @@ fn settings_of_the_recipes_are_understood() {
     settings(&words);
     assert!(line.ends_with("--config /etc/konklave/agent.toml"), "{line}");
     // What is installed is what is built for it, here and in the container.
-    let docs = fs::read_to_string(root().join("book/en/operate/agents.md")).expect("a text");
+    let docs = fs::read_to_string(root().join("book/en/operate/run.md")).expect("a text");
     let built = "cargo build --profile dist";
     for text in [&unit, &recipe("container/Dockerfile"), &docs] {
         assert!(text.contains(built) && text.contains("target/dist/konklave-agent"), "{text}");
@@ -155,7 +155,7 @@ fn an_agent_starts_in_the_volume_of_a_pod() {
 #[test]
 fn key_of_the_documentation_is_private() {
     let folder = Folder::new();
-    let text = fs::read_to_string(root().join("book/en/operate/agents.md")).expect("a text");
+    let text = fs::read_to_string(root().join("book/en/operate/run.md")).expect("a text");
     let line = text.lines().find(|line| line.contains("/dev/urandom")).expect("a recipe");
     let line = line.trim_start_matches("$ ").split(" #").next().expect("a command");
     let made = std::process::Command::new("sh")
