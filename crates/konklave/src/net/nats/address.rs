@@ -85,7 +85,7 @@ impl NatsAddress {
         }
         let prefix = prefix.unwrap_or_else(|| DEFAULT_PREFIX.into());
         if prefix.split('.').any(|word| !is_word(word)) {
-            let allowed = "encoded of letters, digits, - and _, with dots between";
+            let allowed = "made of letters, digits, - and _, with dots between";
             return Err(wrong(format!("{prefix:?} is not a valid prefix of subjects: {allowed}")));
         }
         Ok(Self { servers, prefix, credentials: None })
