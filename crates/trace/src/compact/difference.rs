@@ -7,7 +7,7 @@ use super::value::put_varint;
 const ALIKE: usize = 4;
 
 /// Writes the difference as *pieces*; after them the rest of the old state follows unchanged. A piece is
-/// a number of unchanged bytes, and new bytes that replace old ones; see `docs/run-format.md`. `scratch`
+/// a number of unchanged bytes, and new bytes that replace old ones; see `book/en/reference/run-format.md`. `scratch`
 /// is the buffer for the pieces.
 pub(super) fn put_difference(out: &mut Vec<u8>, old: &[u8], new: &[u8], scratch: &mut Vec<u8>) {
     let begin = alike(old, new);
