@@ -165,6 +165,15 @@ fn bench(args: &[&str]) -> Result<()> {
 
 fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // `cargo run` sets these for xtask. Build scripts that watch them (ring's does) would run again, and their crates
+    // be built again, whenever a build by xtask follows one by hand.
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_")
+        }) {
+            command.env_remove(&name);
+        }
+    }
     command.args(args);
     command
 }
