@@ -189,7 +189,7 @@ impl Program {
         Self(PathBuf::from(target).join("debug/konklave"))
     }
 
-    /// What a command prints on stdout; exit codes above 2 are errors.
+    /// The output of a command on stdout. Exit codes above 2 are errors.
     fn stdout(&self, args: &[&str]) -> Result<String> {
         let mut command = Command::new(&self.0);
         command.args(args).env("NO_COLOR", "1").env("COLUMNS", "100");

@@ -10,7 +10,7 @@ use crate::measure::{cpu_nanos, peak_kilobytes, process_nanos};
 use crate::spin::Form;
 use crate::{mc, mc_peer, say, spin};
 
-/// MC(n, k) and what there is to count: states and transitions.
+/// MC(n, k) and its known counts: states and transitions.
 struct Known {
     n: u8,
     k: u8,
@@ -26,7 +26,7 @@ const KNOWN: [Known; 4] = [
     Known { n: 4, k: 1, fifo: true, states: 1_402_298, transitions: 7_398_198 },
 ];
 
-/// One search in this process; prints what it took.
+/// One search in this process; prints its time and memory.
 pub(crate) fn one(n: &str, k: &str, mode: &str) -> Result<(), String> {
     let number = |word: &str| word.parse::<u8>().map_err(|_| format!("`{word}` is no number"));
     let (n, k) = (usize::from(number(n)?), number(k)?);
@@ -98,11 +98,11 @@ fn best(known: &Known, mode: &str, runs: u32) -> Result<Value, String> {
     best.ok_or_else(|| "no runs".into())
 }
 
-/// What is also explored reduced; some of it too large to be explored whole.
+/// Models that are also explored with reduction: n, k, ordered channels. Some are too large to be explored whole.
 const REDUCED: [(u8, u8, bool); 5] =
     [(3, 2, false), (4, 1, false), (4, 1, true), (5, 1, false), (4, 2, false)];
 
-/// One model, one order of commuting deliveries standing for all.
+/// One model with partial-order reduction: one order of commuting deliveries stands for all.
 fn reduced(n: u8, k: u8, fifo: bool, as_json: bool) -> Result<(), String> {
     let row = apart(n, k, if fifo { "fifo,reduce" } else { "bag,reduce" })?;
     let known = KNOWN.iter().find(|known| (known.n, known.k, known.fifo) == (n, k, fifo));
@@ -130,7 +130,7 @@ fn reduced(n: u8, k: u8, fifo: bool, as_json: bool) -> Result<(), String> {
     ))
 }
 
-/// All models, ours and stateright's, by processor time: the machine may have other work to do.
+/// All models, ours and stateright's, in processor time, since the machine may have other work to do.
 pub(crate) fn check(options: &[&str]) -> Result<(), String> {
     let (quick, as_json) = (options.contains(&"--quick"), options.contains(&"--json"));
     if let Some(other) = options.iter().find(|o| !["--quick", "--json"].contains(o)) {
@@ -163,7 +163,7 @@ pub(crate) fn check(options: &[&str]) -> Result<(), String> {
         let peer = best(known, "peer-dfs", if large { 1 } else { 5 })?;
         let seconds = |row: &Value, key: &str| row[key].as_f64().unwrap_or(f64::NAN);
         let per_state = |row: &Value| row["bytes"].as_f64().unwrap_or(0.0) / known.states as f64;
-        // What the busier of two threads has to do decides how long they take on free cores.
+        // On free cores, the busier of the two threads decides how long both take.
         let (first, all) = (seconds(&two, "first_thread_cpu"), seconds(&two, "cpu"));
         let speedup = seconds(&ours, "cpu") / first.max(all - first);
         let title = format!("MC({},{}){}", known.n, known.k, if known.fifo { " fifo" } else { "" });

@@ -1,5 +1,5 @@
-//! The floors: the same workloads by hand, for one algorithm, one delay and no question. They know
-//! no faults, no monitors, no measures and no trace: what remains is what the machine must do.
+//! The floors: the same workloads written by hand, each for one algorithm and one delay. They have no
+//! faults, monitors, measures or trace: only the work that the machine must do in any case.
 
 mod maekawa;
 
@@ -61,7 +61,7 @@ impl Wheel {
         self.len += 1;
     }
 
-    /// The events of the next busy tick, in exchange for an empty list; false when all is quiet.
+    /// Takes the events of the next busy tick in exchange for an empty list; false when no event is left.
     fn next(&mut self, events: &mut Vec<u64>) -> bool {
         if self.len == 0 {
             return false;
@@ -85,7 +85,7 @@ pub(crate) fn ricart_agrawala(n: usize, entries: u32, seed: u64) -> u64 {
     #[derive(Clone, Default)]
     struct Node {
         clock: u32,
-        /// The time of our request; 0 while we are outside.
+        /// The time of our request; 0 if there is none.
         since: u32,
         inside: bool,
         missing: u32,

@@ -388,7 +388,7 @@ fn entries_of(witness: &Witness, memory: Memory) -> Vec<RunEntry> {
             Moment::World(WorldEvent::Restart(p), _) => {
                 incident(at, IncidentKind::Restart { node: p.0, memory })
             }
-            // What is seen of it is that nothing happens for one more tick.
+            // A passing tick is visible only as a tick in which nothing else happens.
             Moment::World(WorldEvent::Pass, _) => continue,
             Moment::World(WorldEvent::AppMessage(from, to), id) => {
                 incident(at, IncidentKind::AppMessage { from: from.0, to: to.0, id: *id })

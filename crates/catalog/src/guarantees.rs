@@ -281,7 +281,7 @@ impl Entry {
                 cells[i] = Some(cell);
             }
         };
-        // What needs more to be remembered, or other clients, is searched for alone.
+        // A property that needs more state, or other clients, is searched for alone.
         if let Some(at) = open.iter().position(|i| judged[*i] == "order") {
             let i = open.remove(at);
             let properties = &["order"];

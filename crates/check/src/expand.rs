@@ -9,7 +9,7 @@ use crate::tables::{
     Tables, UNDELIVERED, UNOBSERVED,
 };
 
-/// What the search must know of the model.
+/// The facts of the model that the search needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) inputs: Inputs,

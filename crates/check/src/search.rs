@@ -19,7 +19,7 @@ use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
 use crate::symmetry::{CYCLES, Permutation, Scratch, Symmetry};
 use crate::tables::{Inputs, Tables};
 
-/// What was counted up to some level; `costliest` and `cheapest` are ends, by number.
+/// Counters up to some level. `costliest` and `cheapest` are numbers of end states.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Counters {
     pub(crate) transitions: u64,
@@ -84,7 +84,7 @@ pub(crate) struct SearchResult {
     pub(crate) asymmetry: Option<(Permutation, &'static str)>,
 }
 
-/// What to search, and how.
+/// The input of a search: the group, the options, the reductions to use, and the checkpoints.
 pub(crate) struct SearchRequest<'a> {
     pub(crate) group: &'a Group,
     pub(crate) options: &'a Options,

@@ -26,7 +26,7 @@ use crate::tables::{
 };
 use crate::verdicts::{deadlock, off_clock, outside_group, steps, unexpected};
 
-/// What the verdict on an end depends on, besides the environment.
+/// The facts that decide the verdict on an end state, besides the environment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct EndSituation {
     /// The places of the processes that are up, as a bit set.

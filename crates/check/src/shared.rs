@@ -34,7 +34,7 @@ pub(crate) struct StateLocation {
     pub(crate) at: u32,
 }
 
-/// What one worker found in one batch.
+/// The results of one worker in one batch.
 #[derive(Default)]
 pub(crate) struct WorkerOutput {
     batch: Batch,

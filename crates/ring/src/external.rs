@@ -96,7 +96,7 @@ pub fn run_external(
         outcome.account(&election);
         match reporter.election(&election) {
             Ok(()) => {}
-            // Whoever read our results has read enough.
+            // The reader of our results has closed the pipe: it has read enough.
             Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => break,
             Err(reason) => return Err(RingError::Output(reason)),
         }

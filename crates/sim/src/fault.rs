@@ -49,7 +49,7 @@ pub enum What {
     Suspect(ProcessId, ProcessId),
 }
 
-/// What a restarted process remembers.
+/// The state that a restarted process still has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
     /// Only the record it saved.
@@ -73,7 +73,7 @@ pub struct Selector {
     pub nth: u64,
 }
 
-/// What happens to a message.
+/// A fault that strikes a single message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Mishap {
     /// The message is lost.

@@ -67,7 +67,7 @@ pub struct Fit {
     pub law: Law,
     /// Its factor.
     pub a: f64,
-    /// What it starts from.
+    /// The constant term.
     pub b: f64,
     /// How much of the variation it explains, from 0 to 1.
     pub r2: f64,

@@ -125,7 +125,7 @@ fn one_name_stands_for_all_founders() {
     let mut cluster = Cluster::planned(folder, addresses, plan);
     cluster.until(0, "three", members(3));
     serves(&cluster);
-    // One that comes again finds the others by the name.
+    // A restarted agent finds the others by the name.
     cluster.kill(1);
     cluster.start(1);
     cluster.until(1, "back", members(3));

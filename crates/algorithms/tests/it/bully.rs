@@ -12,7 +12,7 @@ fn hardened(case: &Case<Bully>) -> Case<Bully> {
     case.clone().set("mode", "hardened")
 }
 
-/// Whom each process follows in the end.
+/// The leader of each process in the end.
 fn followed(seen: &Seen<Bully>) -> Vec<Option<u32>> {
     seen.processes.iter().map(|p| p.coordinator().map(|p| p.0)).collect()
 }

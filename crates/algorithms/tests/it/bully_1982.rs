@@ -12,7 +12,7 @@ fn once(n: usize) -> Case<Bully1982> {
     Case::complete(n).set("check", 0)
 }
 
-/// Whom each process follows in the end.
+/// The leader of each process in the end.
 fn followed(seen: &Seen<Bully1982>) -> Vec<Option<u32>> {
     seen.processes.iter().map(|p| p.coordinator().map(|p| p.0)).collect()
 }

@@ -211,7 +211,7 @@ fn acknowledgements_cost_nothing_while_only_one_asks() {
     for n in 1..=8 {
         let case = only(Case::<RicartAgrawalaAcknowledged>::complete(n), n - 1, 3);
         assert_eq!(locks(&uneven(case.clone(), 1)), 2, "n = {n}");
-        // Who takes the others for crashed may be wrong, and is promised nothing.
+        // A process that takes live processes for crashed may be wrong; its costs have no bound.
         let hasty = case.set("timeout", 1).set("model", "asynchronous");
         assert_eq!(locks(&uneven(hasty, 1)), 0, "n = {n}");
     }

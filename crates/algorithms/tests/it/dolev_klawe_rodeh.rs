@@ -40,7 +40,7 @@ fn the_count_does_not_depend_on_the_schedule() {
     for n in 1..=5 {
         for ids in arrangements(n) {
             let all = ring(n as usize).ids(&ids).simulate().well().sent as u32;
-            // Who joins has started before it handles anything, whoever began.
+            // With `join` a process starts before it handles its first message, whichever process began.
             let case = ring(n as usize).ids(&ids).initiators(&[0]).set("join", true);
             let found = case.counting().check();
             assert_eq!((found.verdict, found.messages), ("exhausted", Some((all, all))));

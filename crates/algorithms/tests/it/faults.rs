@@ -137,7 +137,7 @@ where
     Ok(())
 }
 
-/// What one sweep came to: runs, those that settled, the first that broke its word.
+/// The result of one sweep: runs, settled runs, the first run that broke a promise.
 #[derive(Default, Debug)]
 struct Tally {
     runs: u32,
@@ -251,7 +251,7 @@ fn graph(n: usize, rng: &mut Rng) -> Topology {
     Topology::random_graph(n, m, rng).expect("so many edges fit")
 }
 
-/// Whatever strikes, but for `breaks`, there is one leader per epoch; and where it `heals`, every run
+/// Under every fault but `breaks` there is one leader per epoch. Under the faults `heals`, every run
 /// settles.
 #[track_caller]
 fn expect<P>(make: impl Fn(u64) -> Case<P>, heals: &[Strike], breaks: &[Strike])

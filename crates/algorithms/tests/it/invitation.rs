@@ -14,7 +14,7 @@ fn small(n: usize, max_count: u32) -> Case<Invitation> {
     case.judge(&["one leader per epoch", "growing epochs"])
 }
 
-/// Whom each process follows in the end.
+/// The leader of each process in the end.
 fn followed(seen: &Seen<Invitation>) -> Vec<Option<u32>> {
     seen.processes.iter().map(|p| p.leader().map(|p| p.0)).collect()
 }

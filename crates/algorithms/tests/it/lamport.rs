@@ -126,7 +126,7 @@ fn a_crash_stops_the_others_but_a_lost_request_lets_two_in() {
     let case = Case::<Lamport>::complete(3).requests(&[1, 0, 1]).crashes(1, 0);
     case.check().violated("deadlock", 7);
     case.judge(&["mutual exclusion"]).check().exhausted(13_275);
-    // Whoever lost a request takes the next message for a sign that none was sent.
+    // A process that lost a request takes the next message as proof that no request was sent.
     let case = Case::<Lamport>::complete(2).mishaps(1, 0);
     case.judge(&["mutual exclusion"]).check().violated("mutual exclusion", 5);
 }

@@ -15,7 +15,7 @@ fn links(graph: &Topology) -> Vec<(usize, usize)> {
     (0..graph.len()).flat_map(after).collect()
 }
 
-/// Who is together when a link is broken: with the first, and without it.
+/// The two parts of a graph with a broken link: with the first process, and without it.
 fn parts(graph: &Topology, broken: Option<(usize, usize)>) -> [Vec<usize>; 2] {
     let is_whole = |a: usize, b: usize| broken != Some((a.min(b), a.max(b)));
     let mut first = vec![0];

@@ -32,7 +32,7 @@ fn most<P: Algorithm + Portable>(case: Case<P>) -> u32 {
     unreachable!("a run of finitely many requests has finitely many entries")
 }
 
-/// What `case` says for 2 and for 3 wishes of the others; the last asks once.
+/// The results for 2 and for 3 requests of the others; the last process requests once.
 fn both<P: Algorithm + Portable>(case: Case<P>) -> [u32; 2] {
     [2, 3].map(|often| most(case.clone().requests(&[often, often, 1])))
 }

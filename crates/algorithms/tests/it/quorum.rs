@@ -16,7 +16,7 @@ fn for_time(n: usize, time: f64) -> Case<Quorum> {
     Case::complete(n).initiators(&[0]).config(|c| c.time_limit = time)
 }
 
-/// Whom each process follows in the end, and in which term.
+/// The leader of each process in the end, and its term.
 fn followed(seen: &Seen<Quorum>) -> Vec<Option<(u32, u32)>> {
     let leader = |(i, p): (usize, &Quorum)| {
         p.leader(ProcessId(i as u32)).map(|(leader, term)| (leader.0, term))
@@ -32,7 +32,7 @@ fn agreed(seen: &Seen<Quorum>) -> (u32, u32) {
     all[0].unwrap()
 }
 
-/// What broke, by name, each once.
+/// The violated properties, each once.
 fn broken(seen: &Seen<Quorum>) -> Vec<&'static str> {
     let known = ["one leader per epoch", "one leader at a time", "agreement"];
     let name = |v: &String| known.into_iter().find(|name| v.starts_with(name)).unwrap_or("other");

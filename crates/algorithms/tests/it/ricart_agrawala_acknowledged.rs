@@ -113,7 +113,7 @@ fn a_holder_whose_traffic_is_late_is_taken_for_dead() {
     slow(2.0).simulate().well();
     let seen = slow(20.0).simulate();
     assert!(seen.violations[0].starts_with("mutual exclusion at 10000"), "{:?}", seen.violations);
-    // Who does not trust the clock waits for as long as it takes; who is patient does, too.
+    // A process that does not rely on the clock waits as long as the answer takes; so does one with a long timeout.
     slow(20.0).set("model", "asynchronous").simulate().well();
     slow(20.0).set("timeout", 23).simulate().well();
 }

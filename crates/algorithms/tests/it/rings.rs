@@ -1,4 +1,4 @@
-//! What the tests of elections on rings share.
+//! Helpers for the tests of elections on rings.
 
 use konklave_algorithms::election::{Election, Indication, Request};
 use konklave_algorithms::{Algorithm, Facts, Metric};

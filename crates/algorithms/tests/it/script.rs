@@ -8,9 +8,9 @@ use konklave_testkit::Bench;
 /// A group 0 to n − 1 in which nothing happens but what the test says.
 pub(crate) struct Script<P: Process> {
     members: Vec<Bench<P>>,
-    /// What is on its way: from, to, what.
+    /// The messages on their way: from, to, message.
     flight: Vec<(u32, u32, P::Message)>,
-    /// Who is in the critical section.
+    /// The processes in the critical section.
     pub(crate) inside: Vec<u32>,
 }
 

@@ -64,7 +64,7 @@ fn v5_who_takes_the_nearest_neighbour_left_may_take_its_own_child() {
 
 #[test]
 fn v6_where_a_crash_splits_nothing_everyone_is_attached_again() {
-    // Whoever crashes, the root or another: the rest of a triangle agrees on a root.
+    // If one process of a triangle crashes, root or not, the other two agree on a root.
     Case::<VirtualTree>::ring(3).initiators(&[0]).crashes(1, 0).check().exhausted(11_814);
     if long() {
         Case::<VirtualTree>::ring(4).initiators(&[0]).crashes(1, 0).check().exhausted(508_852);

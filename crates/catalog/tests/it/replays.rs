@@ -27,7 +27,7 @@ fn on_threads(text: &str) -> Run {
     entry.run_on_network(&plan, world, true).unwrap().run.expect("it was recorded")
 }
 
-/// What a replay finds in a file; an edit may also make it no recording at all.
+/// The difference that a replay finds in a file; an edit may also make the file no recording at all.
 fn found(text: &str) -> Result<Option<Difference>, Error> {
     let run = Run::read("x.run", text.as_bytes()).map_err(|e| Error::Data(e.to_string()))?;
     let (entry, plan) = catalog().plan_of(&run)?;

@@ -47,7 +47,7 @@ pub(crate) enum ModelInput {
     Request(AnyData),
 }
 
-/// What the environment learns of a step or a fault.
+/// The part of a step or fault that the environment sees.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Observation {
     Step { place: u32, cause: Cause, effects: Vec<VisibleEffect>, view: View },
@@ -85,7 +85,7 @@ pub(crate) enum VisibleEffect {
 /// The place of a step, the request of its client, and its visible effects.
 pub(super) type VisibleStep = (u32, Option<AnyData>, Vec<VisibleEffect>);
 
-/// What the judge sees of the process after the step.
+/// The part of the process's state that the judge sees after the step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum View {
     /// The number that `Monitor::view` returns.

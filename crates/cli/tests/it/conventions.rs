@@ -120,7 +120,7 @@ fn the_examples_of_the_help_can_be_typed() {
         let help = konklave(&[name, "--help"]).out;
         let examples = help.lines().skip_while(|line| *line != "Examples:");
         for line in examples.filter_map(|line| line.strip_prefix("  konklave ")) {
-            // What a shell does besides is its own; what stands after spaces is a remark.
+            // Redirections are the shell's; words behind three spaces are a remark.
             let line = line.split("   ").next().unwrap_or_default();
             if line.contains(['|', '>', '&']) {
                 continue;

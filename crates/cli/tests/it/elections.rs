@@ -43,7 +43,7 @@ fn check(line: &str) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{line}: {e}\n{}", said.err))
 }
 
-/// What the checker says of the right algorithm.
+/// The checker's verdict on the right algorithm.
 fn explored(entry: &Entry) -> String {
     let (_, args) = EXPLORED
         .iter()

@@ -205,7 +205,7 @@ fn listen(me: usize, output: impl BufRead + Send + 'static, lines: Sender<(usize
     });
 }
 
-/// What the members say that they were told.
+/// The deliveries that the members report.
 #[derive(Debug, Default)]
 struct Heard {
     delivered: BTreeMap<usize, BTreeSet<u64>>,

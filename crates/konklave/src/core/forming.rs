@@ -47,7 +47,7 @@ impl Peer {
     }
 }
 
-/// What is known about the founders.
+/// The knowledge about the founders while a group forms.
 pub(super) struct Forming {
     /// For each founder address, the process that answered there.
     seeds: Vec<Option<ProcessId>>,

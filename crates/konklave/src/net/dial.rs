@@ -112,7 +112,7 @@ async fn keep_calling(
                     // Call again at once: if the port is closed now, the peer's process is gone.
                     continue;
                 }
-                // What ended this connection may end the next one, too: do not call in a tight loop.
+                // The cause that ended this connection may end the next one, too: do not call in a tight loop.
                 tokio::select! {
                     () = sleep(pause) => {}
                     _ = stop.changed() => {}

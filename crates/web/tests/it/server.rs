@@ -15,7 +15,7 @@ pub(crate) struct Server {
     _runtime: tokio::runtime::Runtime,
 }
 
-/// What came back.
+/// An answer of the server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
