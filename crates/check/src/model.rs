@@ -207,7 +207,7 @@ impl Model {
                     log.happened(WorldEvent::Break(one, other));
                 }
                 for (to, peer) in [(one, other), (other, one)] {
-                    // A process whose peer is down is told so by the news of the crash.
+                    // If the peer is down, the news of its crash makes the process suspect it.
                     if self.options.detector && state.is_up(to) && state.is_up(peer) {
                         self.enqueue_news(state, to, peer, false);
                     }

@@ -180,7 +180,7 @@ impl Builder {
     /// Uses a NATS server as the network: `nats://host:port/prefix`, or several servers of one NATS cluster,
     /// separated by commas. Members find each other on a subject, so [`listen`](Self::listen),
     /// [`advertise`](Self::advertise) and [`seeds`](Self::seeds) have no effect. [`founders`](Self::founders)
-    /// tells how many nodes found a group; without it, and without [`found_alone`](Self::found_alone), the
+    /// is the number of nodes that found a group; without it, and without [`found_alone`](Self::found_alone), the
     /// node only joins an existing group.
     ///
     /// An unreachable server is tried again and again. Meanwhile [`Status::network`](crate::Status::network)
@@ -281,7 +281,7 @@ impl Builder {
         self
     }
 
-    /// Allows unprotected connections beyond loopback: whoever reaches the port can become a member.
+    /// Allows unprotected connections beyond loopback: any process that reaches the port can become a member.
     pub fn insecure(mut self) -> Self {
         self.security = Some(Security::None);
         self

@@ -84,7 +84,7 @@ pub struct Line {
     pub command: String,
 }
 
-/// Runs the contest; `watch` hears of every algorithm before its turn.
+/// Runs the contest; `watch` is called with every algorithm before its turn.
 pub fn compare(contest: &Contest, mut watch: impl FnMut(&str)) -> Result<Comparison, Error> {
     let columns = contest.problem.columns;
     let (mut lines, mut left_out) = (Vec::new(), Vec::new());

@@ -82,7 +82,7 @@ pub enum Finding {
     Follows(Fit),
     /// They follow none; this one comes nearest.
     NoneFits(Fit),
-    /// There are only so many different n: any law fits those.
+    /// There are only so many different n: any law fits so few.
     TooFew(usize),
 }
 

@@ -1,6 +1,6 @@
-//! A run as the page draws it: what happened, where it lies on the axis, who is linked with whom.
+//! A run as the page draws it: events, their positions on the axis, links between processes.
 //!
-//! Words are told once and named by their number; entries and messages are lists, as short as JSON
+//! Each text is written once and named by its number. Entries and messages are lists, as short as JSON
 //! can be. The page's `model.js` reads them.
 
 use std::collections::BTreeMap;

@@ -84,7 +84,7 @@ fn uneven<P: Algorithm + Portable>(case: Case<P>, seed: u64) -> Case<P> {
     case.config(|c| (c.seed, c.delay) = (seed, Delay::Uniform(0.2, 1.8)))
 }
 
-/// Everyone asks up to three times, when it likes, and stays for a while.
+/// Each process makes up to three requests at random times, and stays inside for a while.
 fn busy<P: Algorithm + Portable>(case: Case<P>, seed: u64) -> Case<P> {
     let mut rng = Rng::new(seed);
     let n = case.setup.group.len();

@@ -52,7 +52,7 @@ fn the_count_does_not_depend_on_the_schedule() {
 fn without_fifo_three_of_four_small_rings_fail() {
     let cases = || every_ring(1..=4, ring).map(Case::no_fifo);
     assert_eq!(violated(cases()), (75, 108));
-    // Even if nobody minds a value that overtook another, the election ends without a leader.
+    // If processes ignore that a value overtook another, the election ends without a leader.
     assert_eq!(violated(cases().map(|case| case.judge(&["deadlock"]))), (75, 108));
     ring(2).no_fifo().check().violated("expected inputs", 4);
 }

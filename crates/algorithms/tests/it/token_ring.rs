@@ -188,7 +188,7 @@ fn a_lost_token_is_noticed_by_nobody() {
 #[test]
 fn who_loses_patience_finds_out_that_the_token_is_lost() {
     let patient = |n| ring(n).set("patience", 4).synchronous();
-    // Everything but quiescence: who has waited in vain for a report waits until someone asks.
+    // All properties but quiescence: a process that has waited in vain for a report waits until a request is made.
     let properties = ["mutual exclusion", "growing fences", "expected inputs", "deadlock"];
     // One asks: while two do, epochs follow each other for as long as the one stays inside.
     let once = |n, place| patient(n).requests(&only(n, place, 1)).judge(&properties);

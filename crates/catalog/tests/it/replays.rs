@@ -160,7 +160,7 @@ fn a_witness_of_the_checker_replays_and_its_edits_are_found() {
         check.options.stable_storage = !amnesia;
         let checked = entry.check(&plan, &check, &mut |_| true).unwrap();
         let run = checked.witness.expect("it breaks");
-        // Which search found it is nobody's business, nor is what it judged.
+        // The replay does not depend on the command that found the run, nor on the properties that it judged.
         edit_everything(&run, |path| path == "command.");
     }
 }

@@ -120,7 +120,7 @@ fn a_delay_says_how_many_hand_overs_it_rests_on() {
     assert_eq!(said.code, 0, "{}", said.err);
     let lines: Vec<&str> = said.out.lines().collect();
     assert!(lines[0].contains("—(no hand-over)"), "{}", said.out);
-    // Three enter, and the last has nobody to hand over to.
+    // Three processes enter, and the last one hands the lock to no other.
     assert!(lines[1].contains("deviation 0") && lines[1].contains("of 4"), "{}", said.out);
     let said = konklave_line("compare mutex central -n 1 --seeds 2 --no-faults");
     assert!(said.out.contains("—(no hand-over)"), "{}", said.out);

@@ -26,7 +26,7 @@ struct Group {
 }
 
 impl Group {
-    /// Starts the members 0 to n − 1; each knows where the others listen.
+    /// Starts the members 0 to n − 1; each knows the addresses of the others.
     fn start(line: &str, n: u32) -> Self {
         let (sender, lines) = channel();
         let mut starting = Vec::new();

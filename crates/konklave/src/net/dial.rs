@@ -158,7 +158,7 @@ fn longest_pause(learned_from_peer: bool, unanswered: Duration) -> Duration {
     if learned_from_peer { (unanswered / 60).clamp(PAUSE.1, LONG_PAUSE) } else { PAUSE.1 }
 }
 
-/// The port where peer `who` listened is closed: reports the peer as down.
+/// The port where peer `who` listened is closed: reports that peer as down.
 fn lost(mesh: &Mesh, shared: &Shared, who: Option<ProcessId>) {
     let Some((id, link)) = who.and_then(|id| Some((id, mesh.link(id)?))) else { return };
     shared.with(|core, now| {

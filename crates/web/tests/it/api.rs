@@ -224,7 +224,7 @@ fn an_abandoned_check_gives_its_seat_to_others() {
     let token = format!("Authorization: Bearer {}", server.token());
     let endless = r#"{"scenario":{"algorithm":"ricart-agrawala","nodes":5,"entries":3,
         "fifo":false}}"#;
-    // As many as go on at a time, each read until it tells how far it has come; then left.
+    // As many checks as may run at a time: each is read until its first progress, then abandoned.
     let seats = konklave_web::limits::AT_A_TIME;
     let checks: Vec<_> = (0..seats)
         .map(|_| {

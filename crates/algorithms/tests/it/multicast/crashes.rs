@@ -1,5 +1,5 @@
-//! Every order among three who send two messages each while one may crash, as far as it can be
-//! gone through.
+//! Every order with three members that send two messages each; one may crash. Explored as far as
+//! possible.
 
 use konklave_algorithms::Algorithm;
 use konklave_algorithms::multicast::causal::Causal;

@@ -160,7 +160,7 @@ fn s4_every_wait_is_longer_than_zero() {
 #[test]
 fn s5_a_clock_that_runs_wild_changes_no_distance() {
     // Distances are links, not times: a member whose timers race or crawl asks early or late, and
-    // nobody waits for a time that is negative or past.
+    // no member waits for a time that is negative or past.
     for rate in ["50", "0.02"] {
         let lost = Case::<Srm>::complete(4)
             .requests(&[2, 0, 0, 0])
@@ -286,7 +286,7 @@ fn a_lossy_edge_costs_about_one_request_and_one_repair_each_time() {
 
 #[test]
 fn each_loss_of_a_crying_baby_costs_all_members_a_repair() {
-    // One bad link at the end: everyone else gets every repair, and needs none.
+    // One bad link at the end: all others get every repair, and need none.
     let cries = |losses: u32, scope: u32| {
         let case = case(spider(20), ["1", "1", "1", "1"]).set("scope", scope);
         lose_again(case, &[ProcessId(40)], losses).summary.unwanted_per_member
