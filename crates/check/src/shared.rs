@@ -116,6 +116,19 @@ impl Shared {
         }
     }
 
+    /// The blocks of the current level, in the order of the shards.
+    pub(crate) fn blocks(&self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        let mut position = 0;
+        for (number, shard) in self.shards.iter().enumerate() {
+            for &(at, count) in &read(shard).blocks {
+                blocks.push(Block { shard: number as u32, at, count, position });
+                position += count;
+            }
+        }
+        blocks
+    }
+
     /// Does worker `me`'s part of the current task; returns false when the workers must stop.
     pub(crate) fn work(&self, me: usize, workers: usize) -> bool {
         let job = read(&self.job);

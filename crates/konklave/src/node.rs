@@ -125,8 +125,8 @@ impl Node {
         status
     }
 
-    /// The reason why a lock is not free: its holder and since when, its waiters, and any cycle of clients that wait
-    /// for
+    /// The reason why a lock is not free: its holder and since when, its waiters, and any cycle of clients that
+    /// wait for each other.
     pub fn why(&self, lock: &str) -> Why {
         let now = self.shared().clock.now();
         self.shared().look(|core| core.why(lock, now))

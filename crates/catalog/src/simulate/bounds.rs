@@ -66,19 +66,28 @@ pub(super) fn bounds(
             }
             (None, _) => (None, Some(format!("only if {}", cost.when))),
         };
-        reports.push(BoundReport {
-            metric: cost.metric,
-            formula: cost.formula.into(),
-            when: cost.when.into(),
-            limit: bound.map(Bound::limit),
-            least: bound.and_then(Bound::least),
-            exact: matches!(bound, Some(Bound::Exactly(_))),
-            measured,
-            holds: bound.zip(measured).map(|(bound, measured)| bound.holds(measured)),
-            why,
-        });
+        reports.push(bound_report(cost, bound, measured, why));
     }
     reports
+}
+
+fn bound_report(
+    cost: &Cost,
+    bound: Option<Bound>,
+    measured: Option<f64>,
+    why: Option<String>,
+) -> BoundReport {
+    BoundReport {
+        metric: cost.metric,
+        formula: cost.formula.into(),
+        when: cost.when.into(),
+        limit: bound.map(Bound::limit),
+        least: bound.and_then(Bound::least),
+        exact: matches!(bound, Some(Bound::Exactly(_))),
+        measured,
+        holds: bound.zip(measured).map(|(bound, measured)| bound.holds(measured)),
+        why,
+    }
 }
 
 fn is_real(run: &RunFacts) -> bool {

@@ -22,6 +22,20 @@ pub(crate) struct Local {
     pub(crate) news: Vec<(ProcessId, bool)>,
 }
 
+impl Local {
+    /// Adds news of `peer`. In the synchronous model, older news of the same peer cancel out with them.
+    pub(super) fn enqueue_news(&mut self, peer: ProcessId, up: bool, is_synchronous: bool) {
+        let older = self.news.iter().position(|(p, _)| *p == peer);
+        match older.filter(|_| is_synchronous) {
+            Some(older) => _ = self.news.remove(older),
+            None => {
+                let end = self.news.partition_point(|(p, _)| *p <= peer);
+                self.news.insert(end, (peer, up));
+            }
+        }
+    }
+}
+
 /// A message in flight.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Message {
