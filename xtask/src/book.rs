@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod commands;
+mod german;
 
 use std::env;
 use std::fs;
@@ -36,6 +37,7 @@ pub(crate) fn build() -> Result<()> {
 /// Builds the book into `target/book/site`, with the program that is in `target/debug`; says so where Python is missing.
 pub(crate) fn build_with_program() -> Result<()> {
     gather()?;
+    german::complete()?;
     let program = Program::new();
     algorithms::write_pages(&program)?;
     commands::write_pages(&program)?;
