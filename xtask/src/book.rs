@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod commands;
+mod german;
 
 use std::env;
 use std::fs;
@@ -36,6 +37,7 @@ pub(crate) fn build() -> Result<()> {
 /// Builds the book into `target/book/site`, with the program that is in `target/debug`; says so where Python is missing.
 pub(crate) fn build_with_program() -> Result<()> {
     gather()?;
+    german::complete()?;
     let program = Program::new();
     algorithms::write_pages(&program)?;
     commands::write_pages(&program)?;
@@ -189,7 +191,7 @@ impl Program {
         Self(PathBuf::from(target).join("debug/konklave"))
     }
 
-    /// What a command prints on stdout; exit codes above 2 are errors.
+    /// The output of a command on stdout. Exit codes above 2 are errors.
     fn stdout(&self, args: &[&str]) -> Result<String> {
         let mut command = Command::new(&self.0);
         command.args(args).env("NO_COLOR", "1").env("COLUMNS", "100");

@@ -1,6 +1,7 @@
 //! The house rules, as checks.
 
 mod algorithms;
+mod prose;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ pub(crate) fn tidy() -> Result<()> {
     algorithms::algorithms(&root, &mut broken)?;
     decisions(&root, &mut broken)?;
     plain_files(&root, &mut broken)?;
+    prose::prose(&root, &mut broken)?;
     if broken.is_empty() {
         println!("xtask: tidy");
         return Ok(());

@@ -10,7 +10,7 @@ use crate::measure::{cpu_nanos, peak_kilobytes, process_nanos};
 use crate::spin::Form;
 use crate::{mc, mc_peer, say, spin};
 
-/// MC(n, k) and what there is to count: states and transitions.
+/// MC(n, k) and its known counts: states and transitions.
 struct Known {
     n: u8,
     k: u8,
@@ -26,7 +26,7 @@ const KNOWN: [Known; 4] = [
     Known { n: 4, k: 1, fifo: true, states: 1_402_298, transitions: 7_398_198 },
 ];
 
-/// One search in this process; prints what it took.
+/// One search in this process; prints its time and memory.
 pub(crate) fn one(n: &str, k: &str, mode: &str) -> Result<(), String> {
     let number = |word: &str| word.parse::<u8>().map_err(|_| format!("`{word}` is no number"));
     let (n, k) = (usize::from(number(n)?), number(k)?);
@@ -98,11 +98,17 @@ fn best(known: &Known, mode: &str, runs: u32) -> Result<Value, String> {
     best.ok_or_else(|| "no runs".into())
 }
 
-/// What is also explored reduced; some of it too large to be explored whole.
+/// Models with more states are left out with `--quick`, and run less often.
+const LARGE: u64 = 100_000;
+
+/// The heads of the columns, as wide as in `row`.
+const HEAD: &str = "model             states      steps    cpu s   states/s  B/state  compact   peer s     ratio 2 threads";
+
+/// Models that are also explored with reduction: n, k, ordered channels. Some are too large to be explored whole.
 const REDUCED: [(u8, u8, bool); 5] =
     [(3, 2, false), (4, 1, false), (4, 1, true), (5, 1, false), (4, 2, false)];
 
-/// One model, one order of commuting deliveries standing for all.
+/// One model with partial-order reduction: one order of commuting deliveries stands for all.
 fn reduced(n: u8, k: u8, fifo: bool, as_json: bool) -> Result<(), String> {
     let row = apart(n, k, if fifo { "fifo,reduce" } else { "bag,reduce" })?;
     let known = KNOWN.iter().find(|known| (known.n, known.k, known.fifo) == (n, k, fifo));
@@ -130,70 +136,20 @@ fn reduced(n: u8, k: u8, fifo: bool, as_json: bool) -> Result<(), String> {
     ))
 }
 
-/// All models, ours and stateright's, by processor time: the machine may have other work to do.
+/// All models, ours and stateright's, in processor time, since the machine may have other work to do.
 pub(crate) fn check(options: &[&str]) -> Result<(), String> {
     let (quick, as_json) = (options.contains(&"--quick"), options.contains(&"--json"));
     if let Some(other) = options.iter().find(|o| !["--quick", "--json"].contains(o)) {
         return Err(format!("`{other}` is no option of `check`; try --help"));
     }
     if !as_json {
-        say(&format!(
-            "{:<14} {:>9} {:>10} {:>8} {:>10} {:>8} {:>8} {:>8} {:>9} {:>9}",
-            "model",
-            "states",
-            "steps",
-            "cpu s",
-            "states/s",
-            "B/state",
-            "compact",
-            "peer s",
-            "ratio",
-            "2 threads"
-        ))?;
+        say(HEAD)?;
     }
     for known in &KNOWN {
-        let large = known.states > 100_000;
-        if quick && large {
+        if quick && known.states > LARGE {
             continue;
         }
-        let runs = if large { 3 } else { 9 };
-        let ours = best(known, "", runs)?;
-        let compact = best(known, "compact", 1)?;
-        let two = best(known, "two", runs)?;
-        let peer = best(known, "peer-dfs", if large { 1 } else { 5 })?;
-        let seconds = |row: &Value, key: &str| row[key].as_f64().unwrap_or(f64::NAN);
-        let per_state = |row: &Value| row["bytes"].as_f64().unwrap_or(0.0) / known.states as f64;
-        // What the busier of two threads has to do decides how long they take on free cores.
-        let (first, all) = (seconds(&two, "first_thread_cpu"), seconds(&two, "cpu"));
-        let speedup = seconds(&ours, "cpu") / first.max(all - first);
-        let title = format!("MC({},{}){}", known.n, known.k, if known.fifo { " fifo" } else { "" });
-        if as_json {
-            say(&json!({
-                "model": title,
-                "states": known.states,
-                "transitions": known.transitions,
-                "cpu_seconds": seconds(&ours, "cpu"),
-                "states_per_second": known.states as f64 / seconds(&ours, "cpu"),
-                "bytes_per_state": per_state(&ours),
-                "compact_bytes_per_state": per_state(&compact),
-                "stateright_dfs_cpu_seconds": seconds(&peer, "cpu"),
-                "ratio": seconds(&peer, "cpu") / seconds(&ours, "cpu"),
-                "two_threads_speedup": speedup,
-            })
-            .to_string())?;
-        } else {
-            say(&format!(
-                "{title:<14} {:>9} {:>10} {:>8.3} {:>10.0} {:>8.1} {:>8.1} {:>8.3} {:>9.1} {speedup:>9.2}",
-                known.states,
-                known.transitions,
-                seconds(&ours, "cpu"),
-                known.states as f64 / seconds(&ours, "cpu"),
-                per_state(&ours),
-                per_state(&compact),
-                seconds(&peer, "cpu"),
-                seconds(&peer, "cpu") / seconds(&ours, "cpu"),
-            ))?;
-        }
+        row(known, as_json)?;
     }
     for (n, k, fifo) in REDUCED {
         if !quick || n < 4 {
@@ -203,12 +159,56 @@ pub(crate) fn check(options: &[&str]) -> Result<(), String> {
     if !spin::is_installed() {
         return if as_json { Ok(()) } else { say("SPIN or gcc is not installed: no row for it") };
     }
-    let small = |known: &&Known| !quick || known.states < 100_000;
+    let small = |known: &&Known| !quick || known.states <= LARGE;
     KNOWN
         .iter()
         .filter(|known| !known.fifo)
         .filter(small)
         .try_for_each(|known| Form::ALL.iter().try_for_each(|form| spun(known, *form, as_json)))
+}
+
+/// One model, ours and stateright's.
+fn row(known: &Known, as_json: bool) -> Result<(), String> {
+    let large = known.states > LARGE;
+    let runs = if large { 3 } else { 9 };
+    let ours = best(known, "", runs)?;
+    let compact = best(known, "compact", 1)?;
+    let two = best(known, "two", runs)?;
+    let peer = best(known, "peer-dfs", if large { 1 } else { 5 })?;
+    let seconds = |row: &Value, key: &str| row[key].as_f64().unwrap_or(f64::NAN);
+    let per_state = |row: &Value| row["bytes"].as_f64().unwrap_or(0.0) / known.states as f64;
+    // On free cores, the busier of the two threads decides how long both take.
+    let (first, all) = (seconds(&two, "first_thread_cpu"), seconds(&two, "cpu"));
+    let speedup = seconds(&ours, "cpu") / first.max(all - first);
+    let title = format!("MC({},{}){}", known.n, known.k, if known.fifo { " fifo" } else { "" });
+    if as_json {
+        say(&json!({
+            "model": title,
+            "states": known.states,
+            "transitions": known.transitions,
+            "cpu_seconds": seconds(&ours, "cpu"),
+            "states_per_second": known.states as f64 / seconds(&ours, "cpu"),
+            "bytes_per_state": per_state(&ours),
+            "compact_bytes_per_state": per_state(&compact),
+            "stateright_dfs_cpu_seconds": seconds(&peer, "cpu"),
+            "ratio": seconds(&peer, "cpu") / seconds(&ours, "cpu"),
+            "two_threads_speedup": speedup,
+        })
+        .to_string())?;
+    } else {
+        say(&format!(
+            "{title:<14} {:>9} {:>10} {:>8.3} {:>10.0} {:>8.1} {:>8.1} {:>8.3} {:>9.1} {speedup:>9.2}",
+            known.states,
+            known.transitions,
+            seconds(&ours, "cpu"),
+            known.states as f64 / seconds(&ours, "cpu"),
+            per_state(&ours),
+            per_state(&compact),
+            seconds(&peer, "cpu"),
+            seconds(&peer, "cpu") / seconds(&ours, "cpu"),
+        ))?;
+    }
+    Ok(())
 }
 
 /// SPIN on one model, beside one search of ours just before it.

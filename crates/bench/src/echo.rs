@@ -1,5 +1,5 @@
-//! The echo algorithm (PIF): a wave goes out along all edges and comes back. Local to the bench,
-//! so that its workload stays what it is.
+//! The echo algorithm (PIF): a wave goes out along all edges and comes back. It belongs to the bench,
+//! so that changes of the catalog do not change the workload.
 
 use konklave_process::{
     Application, Context, End, Inspect, Meter, Monitor, NoRecord, NoTimer, Process, ProcessId,
@@ -23,12 +23,12 @@ pub(crate) struct Wave;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Start;
 
-/// What processes tell.
+/// The messages of the echo algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Told {
-    /// The wave is here.
+    /// The wave has reached this process.
     Reached,
-    /// It has come back from everywhere.
+    /// The wave has come back from all processes.
     Decided,
 }
 
@@ -74,7 +74,7 @@ impl Process for Echo {
 
 impl Inspect for Echo {}
 
-/// The client of process 0 starts one wave.
+/// The client of process 0 starts one wave; no other client acts.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Once {
     asked: bool,
@@ -96,7 +96,7 @@ impl Application<Echo> for Once {
     }
 }
 
-/// A decision depends on everyone: it comes once, after the wave was everywhere.
+/// Judges the wave: there is one decision, after the wave has reached every process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Everywhere {
     pub(crate) unreached: usize,
@@ -125,7 +125,7 @@ impl Monitor<Echo> for Everywhere {
     }
 }
 
-/// When the wave was decided.
+/// The time at which the wave was decided.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Span {
     decided: Option<u64>,

@@ -1,4 +1,4 @@
-//! Every election that is made for large groups, beside the spine's workload of the same kind.
+//! Every election that is meant for large groups, beside the basic workload (W1 or W3) of the same kind.
 
 use konklave_algorithms::election::{
     Election, Indication, Request, adoption::Adoption, chang_roberts::ChangRoberts,
@@ -21,13 +21,13 @@ use crate::{Options, say};
 pub(crate) struct Contest {
     /// Its place in the list of contestants.
     which: usize,
-    /// How many nodes.
+    /// The number of nodes.
     n: usize,
-    /// Whether all start, or one.
+    /// Whether all processes start, or one.
     all: bool,
 }
 
-/// What an algorithm runs on.
+/// The topology of an algorithm's workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ground {
     /// A ring in one direction, compared with W1 of the same size.
@@ -44,9 +44,9 @@ enum Ground {
 struct Contestant {
     name: &'static str,
     ground: Ground,
-    /// The sizes, the last left out where it shall be quick.
+    /// The sizes; `--quick` leaves out the last.
     sizes: &'static [usize],
-    /// Whether it is run with all starting; with one otherwise.
+    /// Whether all processes start, or one; for each workload of the algorithm.
     all: &'static [bool],
     run: fn(Setup, Workload, &Config) -> Result<Taken, String>,
 }
@@ -54,7 +54,7 @@ struct Contestant {
 const RINGS: &[usize] = &[1000, 100_000, 1_000_000];
 const BOTH: &[bool] = &[false, true];
 
-/// The algorithms; a list that grows in a message makes it quadratic, whoever runs it.
+/// The algorithms. An algorithm whose messages carry a growing list takes quadratic time on any simulator.
 static CONTESTANTS: &[Contestant] = &[
     contestant::<ChangRoberts>(Ground::Directed, RINGS, &[true]),
     contestant::<DolevKlaweRodeh>(Ground::Directed, RINGS, &[true]),
@@ -82,7 +82,7 @@ impl Contest {
         &CONTESTANTS[self.which]
     }
 
-    /// Its name, as `election:franklin:1000:all`.
+    /// The name of the contest, such as `election:franklin:1000:all`.
     pub(crate) fn name(self) -> String {
         let who = if self.all { "all" } else { "one" };
         format!("election:{}:{}:{who}", self.contestant().name, self.n)
@@ -102,13 +102,13 @@ impl Contest {
         words.next().is_none().then_some(Self { which, n, all })
     }
 
-    /// What it is, in words.
+    /// The name of the workload in the report.
     pub(crate) fn title(self) -> String {
         let who = if self.all { "all" } else { "one" };
         format!("{} n={}, {who}", self.contestant().name, self.n)
     }
 
-    /// The spine's workload that it is compared with.
+    /// The basic workload with which the contest is compared.
     fn measure(self) -> What {
         match self.contestant().ground {
             Ground::Directed | Ground::Ring => What::Ring(self.n),
@@ -116,7 +116,7 @@ impl Contest {
         }
     }
 
-    /// Runs it once in the simulator.
+    /// Runs the contest once in the simulator.
     pub(crate) fn simulate(self) -> Result<Taken, String> {
         let n = self.n;
         let topology = match self.contestant().ground {
@@ -125,7 +125,7 @@ impl Contest {
             Ground::Tree => Topology::random_tree(n, &mut Rng::new(42)),
             Ground::Graph => random_graph(n)?,
         };
-        // A random graph is as random with ids in order, and W3 has them so.
+        // A random graph is as random with ascending ids, and W3 has them too.
         let ids = match self.contestant().ground {
             Ground::Directed | Ground::Ring => permutation(n),
             Ground::Tree | Ground::Graph => (0..n as u32).map(ProcessId).collect(),
@@ -134,7 +134,7 @@ impl Contest {
         let first: Vec<ProcessId> = ids[..1].to_vec();
         let initiators = if self.all { ids } else { first };
         let config = match self.measure() {
-            // These want their channels in order, which takes a table of channels where delays vary.
+            // These algorithms need ordered channels. With varying delays, that takes a table of channels.
             What::Wave if self.wants_order() => Config::default(),
             What::Wave => {
                 Config { delay: Delay::Uniform(0.001, 1.0), fifo: false, ..Config::default() }

@@ -1,5 +1,5 @@
-//! The floors: the same workloads by hand, for one algorithm, one delay and no question. They know
-//! no faults, no monitors, no measures and no trace: what remains is what the machine must do.
+//! The floors: the same workloads written by hand, each for one algorithm and one delay. They have no
+//! faults, monitors, measures or trace: only the work that the machine must do in any case.
 
 mod maekawa;
 
@@ -61,7 +61,7 @@ impl Wheel {
         self.len += 1;
     }
 
-    /// The events of the next busy tick, in exchange for an empty list; false when all is quiet.
+    /// Takes the events of the next busy tick in exchange for an empty list; false when no event is left.
     fn next(&mut self, events: &mut Vec<u64>) -> bool {
         if self.len == 0 {
             return false;
@@ -77,21 +77,23 @@ impl Wheel {
     }
 }
 
+/// A node of W2.
+#[derive(Clone, Default)]
+struct Node {
+    clock: u32,
+    /// The time of our request; 0 if there is none.
+    since: u32,
+    inside: bool,
+    missing: u32,
+    left: u32,
+    deferred: Vec<usize>,
+}
+
 /// W2: `entries` each, delays of 1 to 1000 ticks, 10 ticks inside; mutual exclusion is asserted.
 pub(crate) fn ricart_agrawala(n: usize, entries: u32, seed: u64) -> u64 {
     const REQUEST: u64 = 0;
     const REPLY: u64 = 1;
     const EXIT: u64 = 2;
-    #[derive(Clone, Default)]
-    struct Node {
-        clock: u32,
-        /// The time of our request; 0 while we are outside.
-        since: u32,
-        inside: bool,
-        missing: u32,
-        left: u32,
-        deferred: Vec<usize>,
-    }
     let mut nodes = vec![Node { left: entries, ..Node::default() }; n];
     let (mut wheel, mut rng, mut sent, mut inside) = (Wheel::new(), Rng::new(seed), 0u64, 0);
     let pack = |kind: u64, from: usize, to: usize, time: u32| {

@@ -1,4 +1,4 @@
-//! Group communication at scale, beside W2 and W3 in the same run.
+//! Group communication with many members, beside W2 and W3 in the same run.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::measure::{Best, apart};
 use crate::say;
 use crate::workloads::{Taken, What, run_algorithm};
 
-/// An event of a group should take no more than so many times one of W2 or W3.
+/// The target: an event of a group takes at most so many times as long as one of W2 or W3.
 const TARGET: f64 = 3.0;
 
-/// What a group does.
+/// The workload of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Crowd {
     /// Scalable reliable multicast on a tree of 10⁴: each of ten messages is lost on the way to many.
@@ -52,7 +52,7 @@ impl Crowd {
         ALL.into_iter().find(|crowd| crowd.name() == name)
     }
 
-    /// What it is, in words.
+    /// The name of the workload in the report.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Srm => "srm, tree of 10⁴, 10 losses",
@@ -63,7 +63,7 @@ impl Crowd {
         }
     }
 
-    /// Runs it once.
+    /// Runs the workload once.
     pub(crate) fn simulate(self) -> Result<Taken, String> {
         match self {
             Self::Srm => srm(10_000, 10),
@@ -90,12 +90,12 @@ fn all_send(times: u32) -> Workload {
     Workload { initiators: Vec::new(), requests: vec![times; 100] }
 }
 
-/// About one multicast for each T, by any of the hundred.
+/// About one multicast for each T, by a random member of the hundred.
 fn paced() -> Config {
     Config { think: Pace::Exponential(100.0), ..Config::default() }
 }
 
-/// The first member of a tree sends; each message is lost on the edge with the most behind it.
+/// The first member of a tree sends. Each message is lost on the edge with the most members behind it.
 fn srm(n: usize, losses: u32) -> Result<Taken, String> {
     let mut rng = Rng::new(9);
     let mut links = vec![0; n];
@@ -131,8 +131,8 @@ fn srm(n: usize, losses: u32) -> Result<Taken, String> {
     run_algorithm::<Srm>(setup, Workload { initiators: Vec::new(), requests }, &config)
 }
 
-/// Measures all of them beside W2 and W3, in processor time where it is known. A timer that runs out
-/// is as much work as a message that comes in: so events are what is compared, and messages given, too.
+/// Measures all of them beside W2 and W3, in processor time where it is known. The comparison is by event: a timer
+/// that runs out is as much work as a message that arrives. The number of messages is printed, too.
 pub(crate) fn group(as_json: bool, quick: bool) -> Result<(), String> {
     let runs = if quick { 1 } else { 3 };
     let (w2, w3) = (apart(What::Mutex, false, 3 * runs)?, apart(What::Wave, false, runs)?);
@@ -178,7 +178,7 @@ pub(crate) fn group(as_json: bool, quick: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Ratios are of events.
+/// One row; its ratios are per event.
 fn row(title: &str, best: &Best, beside: [&Best; 2]) -> Result<(), String> {
     let [w2, w3] = beside.map(|spine| best.ratios(spine)[1]);
     say(&format!(

@@ -1,4 +1,4 @@
-//! The locks at the sizes they are made for, beside W2 in the same run.
+//! The locks with as many processes as they are meant for, beside W2 in the same run.
 
 use konklave_algorithms::mutex::maekawa::Maekawa;
 use konklave_algorithms::mutex::naimi_trehel::NaimiTrehel;
@@ -13,27 +13,27 @@ use crate::measure::{Best, apart};
 use crate::workloads::{Taken, What, run_algorithm, timed};
 use crate::{floors, say};
 
-/// An event of a large lock should take no more than so many times one of W2.
+/// The target: an event of a large lock takes at most so many times as long as one of W2.
 const TARGET: f64 = 3.0;
 
-/// How many contend in W2, and in the like of it here.
+/// The number of processes that contend in W2, and in the workloads that resemble it.
 const FEW: usize = 100;
 
-/// A lock at the size it is made for, and how many contend for it.
+/// A lock with as many processes as it is meant for, and the load on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Lock {
     kind: Kind,
     load: Load,
 }
 
-/// Who wants in.
+/// How many processes request the lock, and how often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Load {
-    /// A hundred, so seldom that they hardly meet: a lock's messages alone.
+    /// A hundred processes, so seldom that they hardly meet: only the lock's own messages.
     Low,
-    /// A hundred, again and again, as in W2. Some locks have fewer messages than entries then.
+    /// A hundred processes, again and again, as in W2. Some locks need fewer messages than entries then.
     Few,
-    /// Everyone, at once.
+    /// All processes at once.
     All,
 }
 
@@ -74,7 +74,7 @@ impl Lock {
         Self::all().find(|lock| lock.name() == name)
     }
 
-    /// What it is, in words.
+    /// The name of the workload in the report.
     pub(crate) fn title(self) -> String {
         match self.load {
             Load::Low => format!("{}, low load", self.kind.title()),
@@ -91,7 +91,7 @@ impl Lock {
         }
     }
 
-    /// How often each of them asks: so often that a run has some millions of messages.
+    /// The number of requests of each process: a run has some millions of messages.
     fn times(self) -> u32 {
         match (self.kind, self.load) {
             (Kind::Raymond | Kind::NaimiTrehel, Load::Low) => 500,
@@ -108,7 +108,7 @@ impl Lock {
         self.contenders() as u64 * u64::from(self.times())
     }
 
-    /// Runs it once, with delays of 1 to 1000 ticks and 10 ticks inside, as W2 does.
+    /// Runs the workload once, with delays of 1 to 1000 ticks and 10 ticks inside, as in W2.
     pub(crate) fn simulate(self) -> Result<Taken, String> {
         let n = self.kind.nodes();
         let topology = match self.kind {
@@ -129,7 +129,7 @@ impl Lock {
             fifo: false,
             delay: Delay::Uniform(0.001, 1.0),
             hold: Pace::Constant(0.01),
-            // An entry takes Raymond's some tens of units: a hundred of them rest far longer.
+            // An entry takes some tens of units in Raymond's tree, so a hundred processes must pause far longer.
             think: match self.load {
                 Load::Low => Pace::Exponential(10_000.0),
                 Load::Few | Load::All => Pace::Constant(0.0),
@@ -148,7 +148,7 @@ impl Lock {
 }
 
 impl Lock {
-    /// Runs its floor once, where it has one.
+    /// Runs the floor of the workload once, if it has one.
     pub(crate) fn floor(self) -> Result<Taken, String> {
         match (self.kind, self.load) {
             (Kind::MaekawaGrid, Load::All) => Ok(timed(|| floors::maekawa_grid(100, 1))),
@@ -182,7 +182,7 @@ impl Kind {
         match self {
             Self::Raymond | Self::NaimiTrehel => 100_000,
             Self::MaekawaGrid => 10_000,
-            // 101² + 101 + 1: the first plane beyond 10⁴.
+            // 101² + 101 + 1: the first projective plane with more than 10⁴ points.
             Self::MaekawaPlane => 10_303,
             Self::SuzukiKasami => 1000,
         }
@@ -197,8 +197,8 @@ impl Kind {
     }
 }
 
-/// Measures all of them beside W2, in processor time where it is known. Some locks have fewer messages
-/// than entries, and each entry is two requests: so events are what is compared, and messages, too.
+/// Measures all of them beside W2, in processor time where it is known. The comparison is by event, since some locks
+/// need fewer messages than entries and each entry is two requests. The number of messages is printed, too.
 pub(crate) fn mutex(as_json: bool, quick: bool) -> Result<(), String> {
     let runs = if quick { 1 } else { 5 };
     let w2 = apart(What::Mutex, false, 3 * runs)?;

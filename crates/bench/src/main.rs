@@ -1,4 +1,4 @@
-//! Measures the simulator against hand-written floors, and recording against none, in the same binary
+//! Measures the simulator against hand-written floors, and recording against runs without recording, in the same binary
 //! and the same run.
 
 mod checker;
@@ -112,7 +112,7 @@ fn exit(done: Result<(), String>) -> ExitCode {
     }
 }
 
-/// Prints a line. Who closes the pipe has read enough: that is no error.
+/// Prints a line. A closed pipe is no error: its reader has read enough.
 fn say(line: &str) -> Result<(), String> {
     match writeln!(std::io::stdout(), "{line}") {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(0),

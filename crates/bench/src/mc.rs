@@ -1,8 +1,8 @@
-//! MC(n, k): Ricart–Agrawala as all checkers were measured on it.
+//! MC(n, k): the model of Ricart and Agrawala's algorithm on which all checkers were measured.
 //!
 //! A node is its clock, its phase, its timestamp, the *number* of replies, the deferred senders and
-//! the requests left; messages are REQUEST(ts) and REPLY. The clients and the judge remember only
-//! what the nodes know as well, so that they add no states.
+//! the requests left; messages are REQUEST(ts) and REPLY. Clients and judge store only
+//! facts that the nodes store as well, so they add no states.
 
 use konklave_check::{Model, Options, Outcome};
 use konklave_process::{
@@ -132,7 +132,7 @@ impl Application<Node> for Clients {
     }
 }
 
-/// At most one is inside.
+/// Judges that at most one node is inside.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Exclusion(u16);
 
@@ -183,7 +183,7 @@ pub(crate) fn model(n: usize, k: u8, no_tie_break: bool, options: Options) -> Mo
     }
 }
 
-/// Exhausts MC(n, k): states, transitions, and the most bytes they took.
+/// Exhausts MC(n, k). Returns states, transitions, and the peak of memory in bytes.
 pub(crate) fn exhaust(n: usize, k: u8, options: Options) -> Result<(u64, u64, u64), String> {
     let report = model(n, k, false, options).explore(|_| true);
     match report.outcome {

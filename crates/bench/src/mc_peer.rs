@@ -111,7 +111,7 @@ impl Actor for Node {
     }
 }
 
-/// How stateright checks it, depth first or breadth first, on one thread: states and transitions.
+/// Stateright's search, depth first or breadth first, on one thread. Returns states and transitions.
 pub(crate) fn exhaust(n: usize, k: u8, fifo: bool, dfs: bool) -> Result<(u64, u64), String> {
     let network =
         if fifo { Network::new_ordered([]) } else { Network::new_unordered_nonduplicating([]) };

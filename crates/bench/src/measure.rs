@@ -1,4 +1,4 @@
-//! What the system tells about us, and runs in processes of their own.
+//! Measurements of the operating system on this process, and runs in processes of their own.
 
 use std::process::Command;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use crate::say;
 use crate::workloads::What;
 
-/// The time this thread has spent on a processor; 0 where the system does not tell.
+/// The processor time of this thread; 0 where the system does not report it.
 pub(crate) fn cpu_nanos() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// The time all threads of this process have spent on processors; 0 where the system does not tell.
+/// The processor time of all threads of this process; 0 where the system does not report it.
 pub(crate) fn process_nanos() -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let alive: u64 = tasks
@@ -22,55 +22,55 @@ pub(crate) fn process_nanos() -> u64 {
             text.split_whitespace().next()?.parse::<u64>().ok()
         })
         .sum();
-    // Threads that are gone count only in hundredths of a second.
+    // The time of threads that have ended is known only in hundredths of a second.
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks: u64 = fields.skip(11).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
     alive.max(ticks * 10_000_000)
 }
 
-/// The time that processes of ours which are gone have spent on processors, in hundredths of a second.
+/// The processor time of child processes that have ended, in hundredths of a second.
 pub(crate) fn children_nanos() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     fields.skip(13).take(2).filter_map(|word| word.parse::<u64>().ok()).sum::<u64>() * 10_000_000
 }
 
-/// The most memory this process ever had, in kilobytes; 0 where the system does not tell.
+/// The peak of this process's memory, in kilobytes; 0 where the system does not report it.
 pub(crate) fn peak_kilobytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// What several runs of one side of a workload took.
+/// The best of several runs of one side of a workload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Best {
     pub(crate) messages: u64,
     /// Inputs that processes handled.
     pub(crate) events: u64,
-    /// Per message, in the quickest run.
+    /// Nanoseconds per message, in the fastest run.
     pub(crate) wall_nanos: f64,
-    /// Per message, in the mean: the system counts too coarsely for one run. None for short runs.
+    /// Nanoseconds per message, in the mean: the system counts too coarsely for one run. None for short runs.
     pub(crate) cpu_nanos: Option<f64>,
     pub(crate) peak_kilobytes: u64,
 }
 
 impl Best {
-    /// The time for one message, by the processor where that is known.
+    /// The time for one message: processor time if it is known.
     pub(crate) fn per_message(&self) -> f64 {
         self.cpu_nanos.unwrap_or(self.wall_nanos)
     }
 
-    /// The time for one event: for one input of one process.
+    /// The time for one event, which is one input of one process.
     pub(crate) fn per_event(&self) -> f64 {
         self.per_message() * self.messages as f64 / self.events.max(1) as f64
     }
 
-    /// How many times as long as `other` a message takes, and an event.
+    /// The time for a message and for an event, each divided by that of `other`.
     pub(crate) fn ratios(&self, other: &Self) -> [f64; 2] {
         match (self.cpu_nanos, other.cpu_nanos) {
-            // By the processor where both know: a busy machine stretches the clock, and unevenly.
+            // By processor time if both are known: a busy machine stretches elapsed time, and unevenly.
             (Some(_), Some(theirs)) if theirs > 0.0 => {
                 [self.per_message() / theirs, self.per_event() / other.per_event()]
             }
@@ -85,17 +85,17 @@ impl Best {
 }
 
 /// Runs one side of `what` until it has taken long enough to be measured, at least `runs` times,
-/// and prints what that took.
+/// and prints the result.
 pub(crate) fn child(what: What, floor: bool, runs: u32) -> Result<(), String> {
     const ENOUGH: u64 = 50_000_000;
-    // Below this, reading the clock of the processor takes longer than what it measures.
+    // For fewer events, reading the processor's clock takes longer than the run.
     const SHORT: u64 = 1_000_000;
     let (mut messages, mut events, mut quickest, mut peak) = (0, 0, u64::MAX, 0);
     let (mut spent, mut spent_cpu, mut done) = (0, 0, 0);
     while done < runs || spent < ENOUGH && done < 10_000 {
         let taken = if floor { what.floor()? } else { what.simulate()? };
         if done == 0 {
-            // Later runs find the heap as the ones before left it.
+            // Only the first run shows the peak: later ones start with the heap that earlier ones left.
             peak = peak_kilobytes();
             (messages, events) = (taken.messages, taken.events);
         } else if messages != taken.messages {
@@ -118,7 +118,7 @@ pub(crate) fn child(what: What, floor: bool, runs: u32) -> Result<(), String> {
     .to_string())
 }
 
-/// Lets a process of its own run one side of `what`: its peak of memory is that of this alone.
+/// Runs one side of `what` in a process of its own, so that its peak of memory is that of this side alone.
 pub(crate) fn apart(what: What, floor: bool, runs: u32) -> Result<Best, String> {
     let program = std::env::current_exe().map_err(|e| format!("cannot find ourselves: {e}"))?;
     let side = if floor { "floor" } else { "sim" };

@@ -1,4 +1,4 @@
-//! The program itself, from the start of its process: a small run, a sweep of ten thousand, a picture.
+//! The program itself, from the start of its process: a small run, a sweep of 10 000 runs, a picture.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::measure::{apart, children_nanos};
 use crate::say;
 use crate::workloads::What;
 
-/// What is measured, how often, and the goal by the clock.
+/// One measurement: the command, the number of runs, and the goal for the elapsed time.
 struct Case {
     name: &'static str,
     title: &'static str,
@@ -19,15 +19,15 @@ struct Case {
     goal_millis: f64,
 }
 
-/// What it took.
+/// The result of one measurement.
 struct Taken {
-    /// By the clock, the quickest.
+    /// The elapsed time of the fastest run.
     wall_millis: f64,
-    /// On processors, in the mean.
+    /// The mean processor time.
     cpu_millis: f64,
 }
 
-/// Ten thousand runs of so many messages each.
+/// The messages of the sweep: 10 000 runs of so many messages each.
 const SWEEP_MESSAGES: f64 = 10_000.0 * 1800.0;
 
 fn cases(quick: bool, folder: &Path) -> Vec<Case> {
@@ -96,7 +96,7 @@ pub(crate) fn program(program: &str, as_json: bool, quick: bool) -> Result<(), S
     for case in cases(quick, &folder.0) {
         let taken = measure(program, &case)?;
         let base = *start.get_or_insert(taken.cpu_millis);
-        // A sweep is measured against the simulator alone, all else against doing nothing.
+        // A sweep is compared with the simulator alone; the other commands with a program that does nothing.
         let (ratio, to) = if case.name.starts_with("sweep") {
             (taken.cpu_millis * 1e6 / SWEEP_MESSAGES / w2, "W2, by message")
         } else {
@@ -143,7 +143,7 @@ fn measure(program: &str, case: &Case) -> Result<Taken, String> {
     Ok(Taken { wall_millis: quickest, cpu_millis: cpu })
 }
 
-/// Recordings, gone when all is measured.
+/// The folder of the recordings, removed after the measurement.
 struct Folder(PathBuf);
 
 impl Drop for Folder {

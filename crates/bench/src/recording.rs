@@ -28,13 +28,13 @@ struct Scene {
     config: Config,
 }
 
-/// What several runs took, in seconds.
+/// The best of several runs, in seconds.
 #[derive(Clone, Copy)]
 struct Quickest {
-    /// By the clock, the quickest.
+    /// The elapsed time of the fastest run.
     wall: f64,
-    /// On a processor, in the mean, for the system counts too coarsely for one run: what a machine
-    /// without other work would take, the disk apart.
+    /// The mean processor time, since the system counts too coarsely for one run: the time that an idle machine
+    /// with a fast disk would take.
     cpu: f64,
 }
 
@@ -154,7 +154,7 @@ fn pictures(runs: u32, as_json: bool) -> Result<(), String> {
 fn quickest(runs: u32, mut work: impl FnMut() -> Result<(), String>) -> Result<Quickest, String> {
     let (mut wall, cpu) = (f64::INFINITY, cpu_nanos());
     let (mut done, all) = (0, Instant::now());
-    // Long enough to be counted.
+    // Long enough for the system's coarse count.
     while done < runs || all.elapsed().as_millis() < 200 {
         let begin = Instant::now();
         work()?;
@@ -162,7 +162,7 @@ fn quickest(runs: u32, mut work: impl FnMut() -> Result<(), String>) -> Result<Q
         done += 1;
     }
     let cpu = cpu_nanos().saturating_sub(cpu) as f64 / 1e9 / f64::from(done);
-    // Where the system does not tell, the clock has to do.
+    // Without processor time, elapsed time has to do.
     Ok(Quickest { wall, cpu: if cpu > 0.0 { cpu } else { wall } })
 }
 
@@ -183,7 +183,7 @@ fn create(path: &Path) -> Result<File, String> {
     File::create(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// What is only in the system's memory is not on disk yet.
+/// Waits until the file is on disk: data that is only in the system's memory does not count as written.
 fn on_disk(file: &File) -> Result<(), String> {
     file.sync_data().map_err(failed)
 }
@@ -196,7 +196,7 @@ fn size(path: &Path) -> Result<u64, String> {
     std::fs::metadata(path).map(|about| about.len()).map_err(failed)
 }
 
-/// A file that goes with us.
+/// A file that is removed when it is dropped.
 struct Kept(PathBuf);
 
 impl Drop for Kept {
@@ -210,7 +210,7 @@ fn header<P: Algorithm>(scene: &Scene) -> Header {
     Header::new(P::SHEET.name, nodes)
 }
 
-/// Runs it whole; the observer comes back.
+/// Runs the scene to its end and returns the observer.
 fn go<P, O>(scene: &Scene, observer: O) -> O
 where
     P: Algorithm,
@@ -224,7 +224,7 @@ where
     sim.into_observer()
 }
 
-/// Counts what happens: inputs and effects, the sending of a message and its receipt each by itself.
+/// Counts events: inputs and effects. Sending a message and receiving it are two events.
 struct Counter(u64);
 
 impl<P: konklave_process::Process> Observer<P> for Counter {

@@ -4,23 +4,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What SPIN found, and what it took.
+/// The result of a run of SPIN: states, time and memory.
 pub(crate) struct Spun {
     pub(crate) states: u64,
-    /// Without the one that SPIN counts for the beginning.
+    /// Without the transition that SPIN counts for the initial state.
     pub(crate) transitions: u64,
     pub(crate) cpu_seconds: f64,
-    /// For all states, as it reports.
+    /// The memory for all states, as SPIN reports it.
     pub(crate) megabytes: f64,
 }
 
-/// How the model is written for SPIN.
+/// The form of the model for SPIN.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As one would write it, and as the peers were measured: a process for each node, a channel for each
+    /// The usual form, and the one in which the peers were measured: a process for each node, a channel for each
     /// inbox.
     Channels,
-    /// As cheap for SPIN as we know how: one process, a byte and a bit in place of each channel.
+    /// The cheapest form for SPIN that we know: one process, with a byte and a bit in place of each channel.
     Bytes,
 }
 
@@ -42,7 +42,7 @@ impl Form {
     }
 }
 
-/// Whether SPIN and a C compiler are here.
+/// Whether SPIN and a C compiler are installed.
 pub(crate) fn is_installed() -> bool {
     let answers = |program: &str, asked: &str| Command::new(program).arg(asked).output().is_ok();
     answers("spin", "-V") && answers("gcc", "--version")
@@ -56,7 +56,7 @@ pub(crate) fn exhaust(n: u8, k: u8, form: Form) -> Result<Spun, String> {
     let (nodes, requests) = (format!("-DN={n}"), format!("-DK={k}"));
     said(&folder.0, "spin", &["-a", &nodes, &requests, "mc.pml"])?;
     said(&folder.0, "gcc", &["-O2", "-DSAFETY", "-DNOREDUCE", "-o", "pan", "pan.c"])?;
-    // The shell says what its child took of the processor.
+    // `times` of the shell prints the processor time of its child.
     let out = said(&folder.0, "sh", &["-c", "./pan -m100000 -w24 && times"])?;
     let number = |label: &str| {
         let line = out.lines().find(|line| line.contains(label));
@@ -96,7 +96,7 @@ fn said(folder: &Path, program: &str, args: &[&str]) -> Result<String, String> {
     Err(format!("{program} {args:?}: {out}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// A folder that is gone afterwards.
+/// A folder that is removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Folder {

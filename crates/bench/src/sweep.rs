@@ -8,12 +8,12 @@ use konklave_sim::Counts;
 use crate::measure::cpu_nanos;
 use crate::workloads::mutex_run;
 
-/// What a sweep took.
+/// The times of a sweep, on one thread and on all.
 pub(crate) struct Sweep {
     pub(crate) seeds: u64,
     pub(crate) one_millis: f64,
     pub(crate) two_millis: f64,
-    /// Time on a processor, of the busier thread: what a machine without other work would take.
+    /// The processor time of the busier thread: an idle machine would take as long.
     pub(crate) one_cpu_millis: f64,
     pub(crate) two_cpu_millis: f64,
 }
@@ -24,7 +24,7 @@ struct Finished {
     cpu_millis: f64,
 }
 
-/// Runs `seeds` seeds on one thread and on two, `runs` times, and keeps the best of each.
+/// Runs `seeds` seeds on one thread and on two, `runs` times, and keeps the best time of each.
 pub(crate) fn sweep(seeds: u64, runs: u32) -> Result<Sweep, String> {
     let mut best = Sweep {
         seeds,
@@ -46,7 +46,7 @@ pub(crate) fn sweep(seeds: u64, runs: u32) -> Result<Sweep, String> {
     Ok(best)
 }
 
-/// The results in the order of their seeds, whoever computed them.
+/// The results in the order of their seeds, whichever thread computed them.
 fn on_threads(threads: usize, seeds: u64) -> Result<Finished, String> {
     let start = Instant::now();
     let next = AtomicU64::new(0);

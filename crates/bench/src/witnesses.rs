@@ -1,4 +1,4 @@
-//! How long the checker takes to the first witness of every mistake that its data sheet says how to catch.
+//! The checker's time to the first witness of every mistake whose data sheet names a check that catches it.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::say;
 
-/// What came of one mistake.
+/// The search for the witness of one mistake.
 struct Found {
     algorithm: String,
     mistake: String,
@@ -16,7 +16,7 @@ struct Found {
     seconds: f64,
 }
 
-/// Asks the program for all mistakes and lets it catch each: a table, or a row of JSON each.
+/// Reads all mistakes from the program and lets it catch each one. Prints a table, or a JSON object for each.
 pub(crate) fn witnesses(program: &str, json: bool, quick: bool) -> Result<(), String> {
     let algorithms = said(program, &["list", "--format", "json"])?;
     let algorithms = algorithms.as_array().ok_or("`list` names no algorithms")?;
@@ -91,7 +91,7 @@ fn tell(found: &Found, json: bool) -> Result<(), String> {
     say(&format!("{what:<42} {property:<26} {steps:>6} {states:>9} {seconds:>10.4}"))
 }
 
-/// What the program prints; how it ends is not asked, since a witness is no success.
+/// The JSON that the program prints. Its exit code is not read: a witness is no success.
 fn said(program: &str, args: &[&str]) -> Result<Value, String> {
     let output = Command::new(program).args(args).output();
     let output = output.map_err(|e| format!("cannot run {program}: {e}"))?;

@@ -15,10 +15,10 @@ use crate::groups::Crowd;
 use crate::locks::Lock;
 use crate::measure::cpu_nanos;
 
-/// Which workload.
+/// A workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
-    /// W1: Chang–Roberts, all of a ring of so many start.
+    /// W1: Chang–Roberts on a ring of so many processes that all start.
     Ring(usize),
     /// W2: Ricart–Agrawala, 100 nodes enter 100 times each.
     Mutex,
@@ -26,24 +26,24 @@ pub(crate) enum What {
     Wave,
     /// Another election.
     Election(Contest),
-    /// A lock at its size.
+    /// A lock with as many processes as it is meant for.
     Lock(Lock),
-    /// A group at its size.
+    /// A group with as many members as it is meant for.
     Crowd(Crowd),
 }
 
-/// What one run took.
+/// The result of one run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     pub(crate) messages: u64,
-    /// Inputs that processes handled: messages, timers, requests; starts, too. 0 for floors.
+    /// Inputs that processes handled: starts, messages, timers, requests. 0 for floors.
     pub(crate) events: u64,
     pub(crate) wall_nanos: u64,
     pub(crate) cpu_nanos: u64,
 }
 
 impl What {
-    /// Its name and size, as `w1:1000`.
+    /// The name of the workload with its size, such as `w1:1000`.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Ring(n) => format!("w1:{n}"),
@@ -69,7 +69,7 @@ impl What {
         }
     }
 
-    /// What it is, in words.
+    /// The name of the workload in the report.
     pub(crate) fn title(self) -> String {
         match self {
             Self::Ring(n) => format!("W1 Chang–Roberts n={n}"),
@@ -81,7 +81,7 @@ impl What {
         }
     }
 
-    /// Runs it once in the simulator.
+    /// Runs the workload once in the simulator.
     pub(crate) fn simulate(self) -> Result<Taken, String> {
         match self {
             Self::Ring(n) => {
@@ -116,7 +116,7 @@ impl What {
         }
     }
 
-    /// Runs its floor once.
+    /// Runs the floor of the workload once.
     pub(crate) fn floor(self) -> Result<Taken, String> {
         match self {
             Self::Ring(n) => {
@@ -199,7 +199,7 @@ pub(crate) fn run_algorithm<P: Algorithm>(
     run(setup.group, parts, config, is_hold::<P>).map(|(taken, _)| taken)
 }
 
-/// Builds nothing, runs everything: processes and clients are there before the clock starts.
+/// Runs processes and clients that are built before the clock starts.
 fn run<P, A, M, T>(
     group: Group,
     parts: Parts<P, A, M, T, ()>,

@@ -97,48 +97,7 @@ pub(crate) fn check(
     let identity = command(entry, "check", plan);
     let checkpoints = Checkpoints { identity, ..check.checkpoints.clone() };
     let found = model.explore_from(&checkpoints, watch).map_err(refused)?;
-    let seconds = found.elapsed.as_secs_f64();
-    let mut report = CheckReport {
-        schema: "konklave.check/1",
-        algorithm: entry.name(),
-        nodes: setup.group.len(),
-        topology: setup.topology.name.clone(),
-        mistake: setup.mistake.map(str::to_owned),
-        fifo: plan.config.fifo,
-        budgets: budgets(plan, &model.options),
-        properties: check.options.properties.clone(),
-        verdict: "exhausted",
-        bound: None,
-        property: None,
-        detail: None,
-        explanation: None,
-        states: found.states,
-        transitions: found.transitions,
-        depth: found.depth,
-        messages: found.messages,
-        seconds,
-        states_per_second: found.states as f64 / seconds.max(1e-9),
-        peak_bytes: found.peak_bytes,
-        reduction: if found.reduced { "commutation" } else { "none" },
-        arrangements: None,
-        symmetry: found.symmetry.as_ref().map(|found| SymmetryReport {
-            permutations: found.permutations,
-            interchangeable: found
-                .classes
-                .iter()
-                .map(|c| c.iter().map(|p| p.0).collect())
-                .collect(),
-            refuted: found.refuted.clone(),
-        }),
-        missed: found.miss_probability,
-        witness_length: None,
-        witness_loops_from: None,
-        witness: Vec::new(),
-        command: [command(entry, "check", plan), check.arguments.clone()]
-            .join(" ")
-            .trim()
-            .to_owned(),
-    };
+    let mut report = explored(entry, plan, check, &model.options, &found);
     let memory = match model.options.stable_storage {
         true => Memory::Saved,
         false => Memory::Nothing,
@@ -179,6 +138,59 @@ pub(crate) fn check(
         }
     };
     Ok(Checked { report, witness, test })
+}
+
+/// The report of a search, as if it had found nothing.
+fn explored(
+    entry: &Entry,
+    plan: &Plan,
+    check: &CheckPlan,
+    options: &Options,
+    found: &konklave_check::Report,
+) -> CheckReport {
+    let setup = &plan.setup;
+    let seconds = found.elapsed.as_secs_f64();
+    CheckReport {
+        schema: "konklave.check/1",
+        algorithm: entry.name(),
+        nodes: setup.group.len(),
+        topology: setup.topology.name.clone(),
+        mistake: setup.mistake.map(str::to_owned),
+        fifo: plan.config.fifo,
+        budgets: budgets(plan, options),
+        properties: check.options.properties.clone(),
+        verdict: "exhausted",
+        bound: None,
+        property: None,
+        detail: None,
+        explanation: None,
+        states: found.states,
+        transitions: found.transitions,
+        depth: found.depth,
+        messages: found.messages,
+        seconds,
+        states_per_second: found.states as f64 / seconds.max(1e-9),
+        peak_bytes: found.peak_bytes,
+        reduction: if found.reduced { "commutation" } else { "none" },
+        arrangements: None,
+        symmetry: found.symmetry.as_ref().map(|found| SymmetryReport {
+            permutations: found.permutations,
+            interchangeable: found
+                .classes
+                .iter()
+                .map(|c| c.iter().map(|p| p.0).collect())
+                .collect(),
+            refuted: found.refuted.clone(),
+        }),
+        missed: found.miss_probability,
+        witness_length: None,
+        witness_loops_from: None,
+        witness: Vec::new(),
+        command: [command(entry, "check", plan), check.arguments.clone()]
+            .join(" ")
+            .trim()
+            .to_owned(),
+    }
 }
 
 /// The links of the topology, whichever way they lead.
@@ -388,7 +400,7 @@ fn entries_of(witness: &Witness, memory: Memory) -> Vec<RunEntry> {
             Moment::World(WorldEvent::Restart(p), _) => {
                 incident(at, IncidentKind::Restart { node: p.0, memory })
             }
-            // What is seen of it is that nothing happens for one more tick.
+            // A passing tick is visible only as a tick in which nothing else happens.
             Moment::World(WorldEvent::Pass, _) => continue,
             Moment::World(WorldEvent::AppMessage(from, to), id) => {
                 incident(at, IncidentKind::AppMessage { from: from.0, to: to.0, id: *id })

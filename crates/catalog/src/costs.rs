@@ -43,8 +43,8 @@ pub struct CostRow {
 }
 
 impl CostRow {
-    /// Whether nothing went wrong and no formula is broken. A run that was cut off breaks those that
-    /// it exceeds; of the others it says nothing.
+    /// Whether all went well and no formula is broken. A run that was cut off breaks only the formulas
+    /// that it exceeds; it proves nothing about the others.
     pub fn holds(&self) -> bool {
         let exceeds = |b: &BoundReport| b.measured > b.limit;
         let breaks = |b: &&BoundReport| b.holds == Some(false);

@@ -4,10 +4,10 @@
 //! with the length of the witness, *bounded* if it grew too large to decide. A cell that is too large
 //! for the group asked for is tried with a smaller one, and says so.
 //!
-//! Starvation is about clients that ask for ever, and most algorithms count something that grows for
-//! ever then (a clock, a fence), so that no state comes twice and no search ends. What such a cell says
-//! instead is what can be computed: that in all runs of so many requests each nobody waits for ever, and
-//! how often one is overtaken at most.
+//! Starvation concerns clients that make requests for ever. Most algorithms then count something without
+//! bound (a clock, a fence), so no state comes twice and no search ends. Such a cell states what can be computed
+//! instead: in all runs with so many requests of each client, no client waits for ever, and a client is
+//! overtaken at most so many times.
 
 mod page;
 
@@ -102,8 +102,8 @@ pub enum Cell {
         /// The command that finds the violation again.
         command: String,
     },
-    /// Not decided for clients that ask for ever. In every run of `requests` requests each, nobody
-    /// waits for ever, and nobody is overtaken more than `most` times.
+    /// Not decided for clients that ask for ever. In every run of `requests` requests each, no client
+    /// waits for ever or is overtaken more than `most` times.
     Bypass {
         /// How many nodes.
         nodes: usize,
@@ -281,7 +281,7 @@ impl Entry {
                 cells[i] = Some(cell);
             }
         };
-        // What needs more to be remembered, or other clients, is searched for alone.
+        // A property that needs more state, or other clients, is searched for alone.
         if let Some(at) = open.iter().position(|i| judged[*i] == "order") {
             let i = open.remove(at);
             let properties = &["order"];

@@ -40,20 +40,7 @@ pub(crate) fn run(
     algorithm.check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
     let name = world.transport.name();
     only_what_is_real(&plan, name)?;
-    let config = NetConfig {
-        transport: world.transport,
-        seed: plan.config.seed,
-        faults: plan
-            .config
-            .faults
-            .iter()
-            .map(|f| fault(f, world.unit))
-            .collect::<Result<_, _>>()?,
-        detect_after: plan.config.detect_after.map(|t| world.unit.mul_f64(t)),
-        time_limit: world.unit.mul_f64(plan.config.time_limit.min(PATIENCE)),
-        warn: |warning| eprintln!("konklave: {warning}"),
-        ..NetConfig::default()
-    };
+    let config = net_config(&plan, &world)?;
     let recorder = record.then(|| {
         let mut header = header(entry, &plan, name);
         header.unit = world.unit.as_nanos() as f64;
@@ -103,6 +90,20 @@ pub(crate) fn run(
     let footer = Footer { verdict: report.verdict.name().into(), summary };
     let run = done.recorder.map(|recorder| recorder.finish(Some(footer)));
     Ok(Outcome { report, run })
+}
+
+/// The plan in the units of the network: T becomes real time.
+fn net_config(plan: &Plan, world: &RealWorld) -> Result<NetConfig, Error> {
+    let faults = plan.config.faults.iter().map(|f| fault(f, world.unit));
+    Ok(NetConfig {
+        transport: world.transport,
+        seed: plan.config.seed,
+        faults: faults.collect::<Result<_, _>>()?,
+        detect_after: plan.config.detect_after.map(|t| world.unit.mul_f64(t)),
+        time_limit: world.unit.mul_f64(plan.config.time_limit.min(PATIENCE)),
+        warn: |warning| eprintln!("konklave: {warning}"),
+        ..NetConfig::default()
+    })
 }
 
 /// Refuses options that only the simulator supports.

@@ -354,21 +354,7 @@ fn workload(
     let starters: ProcessSet = initiators.iter().copied().collect();
     let requests = match (&scenario.requests, scenario.entries) {
         (Some(_), Some(_)) => return usage("--requests and --entries cannot be combined"),
-        (Some(text), None) => {
-            let number = |word: &str| {
-                word.trim().parse::<u32>().map_err(|_| {
-                    Error::Usage(format!(
-                        "--requests: `{word}` is not a number; expected a list, as in 2,1,0"
-                    ))
-                })
-            };
-            let requests = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
-            if requests.len() != group.len() {
-                let (k, n) = (requests.len(), group.len());
-                return usage(format!("--requests has {k} numbers, but the group has {n} nodes"));
-            }
-            requests
-        }
+        (Some(text), None) => numbers_of_requests(text, group)?,
         (None, entries) => {
             // A node that is no initiator makes no requests, whatever the problem is.
             let asks = |p: &ProcessId| scenario.initiators.is_none() || starters.contains(*p);
@@ -388,6 +374,21 @@ fn workload(
     }
     let initiators = initiators.into_iter().filter(|p| times(p) > 0).collect();
     Ok(Workload { initiators, requests })
+}
+
+/// The value of `--requests`: a number for each node.
+fn numbers_of_requests(text: &str, group: &Group) -> Result<Vec<u32>, Error> {
+    let number = |word: &str| {
+        let wrong =
+            || format!("--requests: `{word}` is not a number; expected a list, as in 2,1,0");
+        word.trim().parse::<u32>().map_err(|_| Error::Usage(wrong()))
+    };
+    let requests = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
+    if requests.len() != group.len() {
+        let (k, n) = (requests.len(), group.len());
+        return usage(format!("--requests has {k} numbers, but the group has {n} nodes"));
+    }
+    Ok(requests)
 }
 
 fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Result<Config, Error> {
@@ -432,14 +433,6 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
     if let Some(restart) = faults.iter().find(|fault| restarts_live_node(fault, &faults)) {
         return usage(format!("--fault {restart}: no fault crashes this node before"));
     }
-    let detect_after = match scenario.detect_after.as_deref() {
-        None => Some(3.0),
-        Some("never") => None,
-        Some(text) => match text.trim_end_matches('T').parse::<f64>() {
-            Ok(t) if (0.0..1e9).contains(&t) => Some(t),
-            _ => return usage(format!("--detect-after {text}: expected a time in T, or `never`")),
-        },
-    };
     // Endless algorithms run for a fixed time, which is longer for larger groups.
     let endless_limit = 100.0_f64.max(25.0 * setup.group.len() as f64);
     let time_limit = scenario.time_limit.unwrap_or(if endless { endless_limit } else { 1e8 });
@@ -456,12 +449,24 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         think: pace(&scenario.think, "think", think)?,
         hold: pace(&scenario.hold, "hold", Pace::Constant(1.0))?,
         faults,
-        detect_after,
+        detect_after: detect_after(scenario)?,
         unit: Duration::from_millis(1),
         time_limit,
         step_limit: scenario.step_limit.unwrap_or(u64::MAX),
         app_messages: scenario.app_messages.unwrap_or(0),
     })
+}
+
+/// The time after which crashes are reported; none: never.
+fn detect_after(scenario: &Scenario) -> Result<Option<f64>, Error> {
+    match scenario.detect_after.as_deref() {
+        None => Ok(Some(3.0)),
+        Some("never") => Ok(None),
+        Some(text) => match text.trim_end_matches('T').parse::<f64>() {
+            Ok(t) if (0.0..1e9).contains(&t) => Ok(Some(t)),
+            _ => usage(format!("--detect-after {text}: expected a time in T, or `never`")),
+        },
+    }
 }
 
 /// Why a fault is impossible in this group, if it is.

@@ -174,19 +174,8 @@ pub(crate) fn report(
     };
     let summary = entry.algorithm.summary(meter, monitor, run.unit);
     let mut summary = serde_json::to_value(summary).unwrap_or_default();
-    if let (Value::Object(fields), Some(winner)) =
-        (&mut summary, entry.algorithm.variant(&plan.setup).winner)
-    {
-        fields.insert("winner_rule".into(), serde_json::to_value(winner).unwrap_or_default());
-    }
-    if let Value::Object(fields) = &mut summary
-        && let Some(entries) = fields.get("entries").and_then(Value::as_u64)
-    {
-        let per_entry = (entries > 0).then(|| run.messages.sent as f64 / entries as f64);
-        fields.insert("messages_per_entry".into(), per_entry.into());
-    }
-    if let (Value::Object(fields), Some(quorums)) = (&mut summary, quorums(entry, &plan.setup)) {
-        fields.insert("quorums".into(), quorums);
+    if let Value::Object(fields) = &mut summary {
+        complete_summary(fields, entry, plan, run.messages.sent);
     }
     RunReport {
         schema: "konklave.run/1",
@@ -210,6 +199,20 @@ pub(crate) fn report(
         bounds,
         problem: Map::from_iter([(entry.problem.name.to_owned(), summary)]),
         command: command(entry, "run", plan),
+    }
+}
+
+/// Adds to the figures of the problem: the rule by which the winner is found, messages per entry, quorums.
+fn complete_summary(fields: &mut Map<String, Value>, entry: &Entry, plan: &Plan, sent: u64) {
+    if let Some(winner) = entry.algorithm.variant(&plan.setup).winner {
+        fields.insert("winner_rule".into(), serde_json::to_value(winner).unwrap_or_default());
+    }
+    if let Some(entries) = fields.get("entries").and_then(Value::as_u64) {
+        let per_entry = (entries > 0).then(|| sent as f64 / entries as f64);
+        fields.insert("messages_per_entry".into(), per_entry.into());
+    }
+    if let Some(quorums) = quorums(entry, &plan.setup) {
+        fields.insert("quorums".into(), quorums);
     }
 }
 

@@ -61,7 +61,7 @@ pub enum CheckpointError {
     Differs {
         /// The file.
         file: PathBuf,
-        /// What differs.
+        /// The part of the configuration that differs.
         what: &'static str,
         /// The value in the file.
         there: String,

@@ -9,7 +9,7 @@ use crate::tables::{
     Tables, UNDELIVERED, UNOBSERVED,
 };
 
-/// What the search must know of the model.
+/// The facts of the model that the search needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) inputs: Inputs,
@@ -298,45 +298,13 @@ impl Expander {
         let environment = numbered.environment;
         let mut expansion =
             Expansion { locals: &mut self.locals, numbered, environment, tables, rules, each };
-        let cut = tables.environments[numbered.environment as usize].cut;
         if let Some(dependent) = &tables.dependent
             && expansion.take_commuting_delivery(dependent)?
         {
             return Ok(true);
         }
-        let mut quiet = numbered.flight.is_empty();
-        for (i, &message) in numbered.flight.iter().enumerate() {
-            if !may_arrive(numbered, i) {
-                continue;
-            }
-            let facts = tables.messages[message as usize];
-            let local = numbered.locals[facts.to as usize];
-            let action = NumberedAction::Deliver(message);
-            if !tables.locals[local as usize].up || cut >> facts.channel & 1 == 1 && cut != 0 {
-                expansion.fault(UNDELIVERED, message, action, i, NONE, true)?;
-            } else {
-                expansion.step(local, facts.to, message, action, i, true)?;
-            }
-        }
-        for (place, &local) in numbered.locals.iter().enumerate() {
-            let (begin, end) = tables.locals[local as usize].news;
-            for &input in &tables.lists[begin as usize..end as usize] {
-                quiet = false;
-                if options.timing == Timing::WhenQuiet
-                    && is_too_soon(numbered, tables, rules, place, input)
-                {
-                    continue;
-                }
-                expansion.step(
-                    local,
-                    place as u32,
-                    input,
-                    NumberedAction::HandleInput(place as u32, input),
-                    NONE,
-                    true,
-                )?;
-            }
-        }
+        expansion.deliveries()?;
+        let quiet = !expansion.news()? && numbered.flight.is_empty();
         let mut progress = !quiet;
         let early = options.timing == Timing::WhenQuiet && !quiet;
         let spent = tables.environments[numbered.environment as usize].spent;
@@ -424,6 +392,46 @@ struct Expansion<'a, F> {
 }
 
 impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
+    /// Every message that may arrive is delivered.
+    fn deliveries(&mut self) -> Result<(), Query> {
+        let (numbered, tables) = (self.numbered, self.tables);
+        let cut = tables.environments[numbered.environment as usize].cut;
+        for (i, &message) in numbered.flight.iter().enumerate() {
+            if !may_arrive(numbered, i) {
+                continue;
+            }
+            let facts = tables.messages[message as usize];
+            let local = numbered.locals[facts.to as usize];
+            let action = NumberedAction::Deliver(message);
+            if !tables.locals[local as usize].up || cut >> facts.channel & 1 == 1 && cut != 0 {
+                self.fault(UNDELIVERED, message, action, i, NONE, true)?;
+            } else {
+                self.step(local, facts.to, message, action, i, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every process learns the news that may reach it. Returns whether any news are on their way.
+    fn news(&mut self) -> Result<bool, Query> {
+        let (numbered, tables, rules) = (self.numbered, self.tables, self.rules);
+        let mut any = false;
+        for (place, &local) in numbered.locals.iter().enumerate() {
+            let (begin, end) = tables.locals[local as usize].news;
+            for &input in &tables.lists[begin as usize..end as usize] {
+                any = true;
+                if rules.options.timing == Timing::WhenQuiet
+                    && is_too_soon(numbered, tables, rules, place, input)
+                {
+                    continue;
+                }
+                let action = NumberedAction::HandleInput(place as u32, input);
+                self.step(local, place as u32, input, action, NONE, true)?;
+            }
+        }
+        Ok(any)
+    }
+
     /// The process at `place` handles `input`; the message at `taken` leaves `flight`.
     #[inline]
     fn step(

@@ -131,28 +131,7 @@ impl Model {
         log: &mut Option<&mut WitnessRecorder>,
     ) -> Verdict {
         match action {
-            Action::Deliver(i) => {
-                let Flight { channel: (from, to), content, tag, id } =
-                    state.flight.remove(i as usize);
-                if !state.is_up(to) || self.is_cut(state, from, to) {
-                    if let Content::Message(message) = &content {
-                        state.ledger.monitor.on_lost(message);
-                    }
-                    if let Some(log) = log {
-                        log.lost(id);
-                    }
-                    return Ok(());
-                }
-                let (me, from) = (self.group.id(to as usize), self.group.id(from as usize));
-                let (message, input) = match content {
-                    Content::Message(message) => {
-                        (Some(message.clone()), Input::Message { from, message })
-                    }
-                    Content::Stamp(stamp) => (None, Input::Stamp { from, stamp }),
-                };
-                let received = state.ledger.monitor.on_receive(me, message.as_ref(), &tag);
-                received.and(self.step(state, to, input, id, draws, log))
-            }
+            Action::Deliver(i) => self.deliver(state, i as usize, draws, log),
             Action::Fire(i) => {
                 if self.options.clock.is_none() {
                     state.spent.early += u8::from(self.is_early(state));
@@ -171,50 +150,78 @@ impl Model {
                 let asked = state.ledger.on_request(NO_TIME, id, &request);
                 asked.and(self.step(state, place, Input::Request(request), 0, draws, log))
             }
+            Action::Restart(place) => self.restart(state, place, draws, log),
+            Action::AppMessage(..)
+            | Action::Crash(_)
+            | Action::Cut(..)
+            | Action::Break(..)
+            | Action::Lose(_)
+            | Action::Duplicate(_)
+            | Action::Pass => {
+                self.apply_without_handler(state, action, log);
+                Ok(())
+            }
+        }
+    }
+
+    /// Delivers the message at `i`; it is lost if its receiver is down or its channel is cut.
+    fn deliver(
+        &self,
+        state: &mut State,
+        i: usize,
+        draws: &mut Draws,
+        log: &mut Option<&mut WitnessRecorder>,
+    ) -> Verdict {
+        let Flight { channel: (from, to), content, tag, id } = state.flight.remove(i);
+        if !state.is_up(to) || self.is_cut(state, from, to) {
+            if let Content::Message(message) = &content {
+                state.ledger.monitor.on_lost(message);
+            }
+            if let Some(log) = log {
+                log.lost(id);
+            }
+            return Ok(());
+        }
+        let (me, from) = (self.group.id(to as usize), self.group.id(from as usize));
+        let (message, input) = match content {
+            Content::Message(message) => (Some(message.clone()), Input::Message { from, message }),
+            Content::Stamp(stamp) => (None, Input::Stamp { from, stamp }),
+        };
+        let received = state.ledger.monitor.on_receive(me, message.as_ref(), &tag);
+        received.and(self.step(state, to, input, id, draws, log))
+    }
+
+    /// Applies an action that no handler of a process runs for: most faults, time, and messages of the application.
+    fn apply_without_handler(
+        &self,
+        state: &mut State,
+        action: Action,
+        log: &mut Option<&mut WitnessRecorder>,
+    ) {
+        let id = |place: u32| self.group.id(place as usize);
+        match action {
             Action::AppMessage(from, to) => {
                 state.spent.app_messages += 1;
-                let sender = self.group.id(from as usize);
-                let tag = state.ledger.monitor.on_send(sender, None);
-                let stamp = state.processes[from as usize].stamp();
-                let id = log.as_mut().map_or(0, |log| {
-                    log.happened(WorldEvent::AppMessage(sender, self.group.id(to as usize)))
-                });
-                insert(
-                    state,
-                    Flight { channel: (from, to), content: Content::Stamp(stamp), tag, id },
-                );
-                Ok(())
+                let tag = state.ledger.monitor.on_send(id(from), None);
+                let content = Content::Stamp(state.processes[from as usize].stamp());
+                let happened = WorldEvent::AppMessage(id(from), id(to));
+                let id = log.as_mut().map_or(0, |log| log.happened(happened));
+                insert(state, Flight { channel: (from, to), content, tag, id });
             }
-            Action::Crash(place) => {
-                self.crash(state, place, log);
-                Ok(())
-            }
+            Action::Crash(place) => self.crash(state, place, log),
             Action::Cut(from, to) => {
                 state.spent.cuts += 1;
                 state.cut |= 1 << (from * self.n() + to);
                 if let Some(log) = log {
-                    let (from, to) = (self.group.id(from as usize), self.group.id(to as usize));
-                    log.happened(WorldEvent::Cut(from, to));
+                    log.happened(WorldEvent::Cut(id(from), id(to)));
                 }
-                Ok(())
             }
             Action::Break(one, other) => {
-                state.spent.breaks += 1;
-                let both = 1 << (one * self.n() + other) | 1 << (other * self.n() + one);
-                (state.cut, state.broken) = (state.cut | both, state.broken | both);
                 if let Some(log) = log {
-                    let (one, other) = (self.group.id(one as usize), self.group.id(other as usize));
-                    log.happened(WorldEvent::Break(one, other));
+                    log.happened(WorldEvent::Break(id(one), id(other)));
                 }
-                for (to, peer) in [(one, other), (other, one)] {
-                    // A process whose peer is down is told so by the news of the crash.
-                    if self.options.detector && state.is_up(to) && state.is_up(peer) {
-                        self.enqueue_news(state, to, peer, false);
-                    }
-                }
-                Ok(())
+                self.break_link(state, one, other);
             }
-            Action::Restart(place) => self.restart(state, place, draws, log),
             Action::Lose(i) => {
                 state.spent.losses += 1;
                 let flight = state.flight.remove(i as usize);
@@ -224,7 +231,6 @@ impl Model {
                 if let Some(log) = log {
                     log.lost(flight.id);
                 }
-                Ok(())
             }
             Action::Duplicate(i) => {
                 state.spent.duplicates += 1;
@@ -237,7 +243,6 @@ impl Model {
                 }
                 // Right behind the original: a later position results from a later duplication.
                 state.flight.insert(i as usize + 1, copy);
-                Ok(())
             }
             Action::Pass => {
                 state.spent.early += u8::from(self.is_early(state));
@@ -247,7 +252,24 @@ impl Model {
                 if let Some(log) = log {
                     log.happened(WorldEvent::Pass);
                 }
-                Ok(())
+            }
+            Action::Deliver(_)
+            | Action::Fire(_)
+            | Action::Learn(_)
+            | Action::Ask(_)
+            | Action::Restart(_) => unreachable!("`apply` runs the handlers of these"),
+        }
+    }
+
+    /// Breaks a link in both directions. With a detector, each end comes to suspect the other.
+    fn break_link(&self, state: &mut State, one: u32, other: u32) {
+        state.spent.breaks += 1;
+        let both = 1 << (one * self.n() + other) | 1 << (other * self.n() + one);
+        (state.cut, state.broken) = (state.cut | both, state.broken | both);
+        for (to, peer) in [(one, other), (other, one)] {
+            // If the peer is down, the news of its crash makes the process suspect it.
+            if self.options.detector && state.is_up(to) && state.is_up(peer) {
+                self.enqueue_news(state, to, peer, false);
             }
         }
     }

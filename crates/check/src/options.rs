@@ -6,7 +6,7 @@ use konklave_process::{Group, ProcessId};
 
 use crate::swarm::Swarm;
 
-/// What may happen besides the algorithm's own steps, how to search, and when to give up.
+/// Budgets of faults, options of the search, and its limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Whether messages of one channel keep their order.

@@ -23,7 +23,7 @@ const MOST_TRIED_PER_MET: usize = 4;
 /// This many steps may be tried in any case.
 const ALWAYS_TRIED: usize = 200_000;
 
-/// What is known of commutation. It only grows: a dependent delivery stays dependent.
+/// Facts about commuting deliveries. They only grow: a dependent delivery stays dependent.
 ///
 /// A *pair* is a local and a message that waits there. A *cursor* counts how much of a growing list has
 /// been compared.

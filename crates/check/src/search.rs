@@ -14,12 +14,12 @@ use crate::options::{Options, links};
 use crate::reduce::Commutation;
 use crate::report::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Progress};
 use crate::semantics::Semantics;
-use crate::shared::{Block, Job, Level, Shared, StateLocation, Task, expand_state, read, write};
+use crate::shared::{Job, Level, Shared, StateLocation, Task, expand_state, read, write};
 use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
 use crate::symmetry::{CYCLES, Permutation, Scratch, Symmetry};
 use crate::tables::{Inputs, Tables};
 
-/// What was counted up to some level; `costliest` and `cheapest` are ends, by number.
+/// Counters up to some level. `costliest` and `cheapest` are numbers of end states.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Counters {
     pub(crate) transitions: u64,
@@ -84,7 +84,7 @@ pub(crate) struct SearchResult {
     pub(crate) asymmetry: Option<(Permutation, &'static str)>,
 }
 
-/// What to search, and how.
+/// The input of a search: the group, the options, the reductions to use, and the checkpoints.
 pub(crate) struct SearchRequest<'a> {
     pub(crate) group: &'a Group,
     pub(crate) options: &'a Options,
@@ -465,22 +465,12 @@ impl<'a, 'm> Search<'a, 'm> {
         let deepest = self.depth == self.options.max_depth;
         let many = if self.options.compact { 24 } else { 96 };
         let batch = many * workers;
-        let mut blocks = Vec::new();
-        let mut position = 0;
-        for (number, shard) in self.shared.shards.iter().enumerate() {
-            for &(at, count) in &read(shard).blocks {
-                blocks.push(Block { shard: number as u32, at, count, position });
-                position += count;
-            }
-        }
+        let blocks = self.shared.blocks();
         let (mut broken, mut broken_end, mut looked) = (None::<(u32, u32, u32)>, None, 0);
         let mut deeper = false;
         for blocks in blocks.chunks(batch) {
-            {
-                let mut job = write(&self.shared.job);
-                *job =
-                    Job { task: Task::Expand, blocks: blocks.to_vec(), base: level.base, deepest };
-            }
+            let (task, base) = (Task::Expand, level.base);
+            *write(&self.shared.job) = Job { task, blocks: blocks.to_vec(), base, deepest };
             work(self.shared);
             self.resolve_unfinished(workers, deepest);
             if self.is_refuted() {
@@ -532,6 +522,11 @@ impl<'a, 'm> Search<'a, 'm> {
             self.write_checkpoint();
             return Some(LevelResult::Bounded(Bounded::Depth));
         }
+        self.end_level()
+    }
+
+    /// Goes on to the next level, with a checkpoint if one is due; returns a result if the search is over.
+    fn end_level(&mut self) -> Option<LevelResult> {
         self.start_level();
         if self.checkpoint_writer.as_ref().is_some_and(CheckpointWriter::is_due) {
             self.write_checkpoint();

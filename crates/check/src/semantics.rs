@@ -26,7 +26,7 @@ use crate::tables::{
 };
 use crate::verdicts::{deadlock, off_clock, outside_group, steps, unexpected};
 
-/// What the verdict on an end depends on, besides the environment.
+/// The facts that decide the verdict on an end state, besides the environment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct EndSituation {
     /// The places of the processes that are up, as a bit set.
@@ -320,15 +320,7 @@ impl<'m> Semantics<'m> {
             local.timers.iter_mut().for_each(|(_, left)| *left = left.saturating_sub(1));
             (self.intern_local(local, tables), UNOBSERVED)
         } else if known < 2 * n {
-            let (peer, up) = (id(known / 2), known % 2 == 1);
-            let older = local.news.iter().position(|(p, _)| *p == peer);
-            match older.filter(|_| self.model.options.is_synchronous()) {
-                Some(older) => _ = local.news.remove(older),
-                None => {
-                    let end = local.news.partition_point(|(p, _)| *p <= peer);
-                    local.news.insert(end, (peer, up));
-                }
-            }
+            local.enqueue_news(id(known / 2), known % 2 == 1, self.model.options.is_synchronous());
             (self.intern_local(local, tables), UNOBSERVED)
         } else if known < 4 * n {
             let known = known - 2 * n;

@@ -34,7 +34,7 @@ pub(crate) struct StateLocation {
     pub(crate) at: u32,
 }
 
-/// What one worker found in one batch.
+/// The results of one worker in one batch.
 #[derive(Default)]
 pub(crate) struct WorkerOutput {
     batch: Batch,
@@ -114,6 +114,19 @@ impl Shared {
             outputs: (0..=workers).map(|_| RwLock::default()).collect(),
             job: RwLock::new(Job { task: Task::Stop, blocks: Vec::new(), base: 0, deepest: false }),
         }
+    }
+
+    /// The blocks of the current level, in the order of the shards.
+    pub(crate) fn blocks(&self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        let mut position = 0;
+        for (number, shard) in self.shards.iter().enumerate() {
+            for &(at, count) in &read(shard).blocks {
+                blocks.push(Block { shard: number as u32, at, count, position });
+                position += count;
+            }
+        }
+        blocks
     }
 
     /// Does worker `me`'s part of the current task; returns false when the workers must stop.

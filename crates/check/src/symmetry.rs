@@ -329,7 +329,7 @@ impl Symmetry {
         }
     }
 
-    /// What becomes of a state; none if some of it has no name yet.
+    /// The state with its processes renamed; none if a part of it has no number yet.
     pub(crate) fn rename(
         &self,
         numbered: &NumberedState,
@@ -459,7 +459,7 @@ mod tests {
             (0..3).all(|thing| (0..6).all(|by| images.get(thing, by) == symmetry.place(thing, by)))
         );
         assert!(images.learn(&[1; 6], products).len() == 4, "two of six leave it where it is");
-        // One that is moved by swaps only, is moved by turns as well.
+        // A table whose state is moved only by swaps is moved by turns as well.
         assert!(!images.learn(&[3, 4, 3, 3, 3, 3], products).is_empty());
     }
 }

@@ -94,13 +94,13 @@ impl Inputs {
 /// A missing table entry, which must be computed before the search can go on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Query {
-    /// What this local does on this input.
+    /// The outcomes of this input in this local state.
     Act(u32, u32),
     /// How this environment reacts to this observation.
     React(u32, u32),
 }
 
-/// What the search must know of a local.
+/// The facts about a local state that the search needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalFacts {
     pub(crate) place: u32,
@@ -124,7 +124,7 @@ impl LocalFacts {
     }
 }
 
-/// What the search must know of a message.
+/// The facts about a message that the search needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageFacts {
     pub(crate) to: u32,
@@ -132,7 +132,7 @@ pub(crate) struct MessageFacts {
     pub(crate) channel: u32,
 }
 
-/// What the search must know of an environment. Sets of places and of channels are bit sets.
+/// The facts about an environment that the search needs. Sets of places and of channels are bit sets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EnvironmentFacts {
     /// The clients that may ask, as a range of [`Tables::asks`].
@@ -148,7 +148,7 @@ pub(crate) struct EnvironmentFacts {
     pub(crate) broken: u64,
 }
 
-/// What a local becomes by a step, for one series of answers of `choose`.
+/// One outcome of a step: the local state after it, for one series of answers of `choose`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepOutcome {
     pub(crate) local: u32,
@@ -164,7 +164,7 @@ pub(crate) struct Sent {
     pub(crate) message: u32,
 }
 
-/// What an environment becomes by an observation.
+/// The environment after an observation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reaction {
     pub(crate) environment: u32,

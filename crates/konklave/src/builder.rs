@@ -1,5 +1,6 @@
 //! Configuration of a node.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -180,7 +181,7 @@ impl Builder {
     /// Uses a NATS server as the network: `nats://host:port/prefix`, or several servers of one NATS cluster,
     /// separated by commas. Members find each other on a subject, so [`listen`](Self::listen),
     /// [`advertise`](Self::advertise) and [`seeds`](Self::seeds) have no effect. [`founders`](Self::founders)
-    /// tells how many nodes found a group; without it, and without [`found_alone`](Self::found_alone), the
+    /// is the number of nodes that found a group; without it, and without [`found_alone`](Self::found_alone), the
     /// node only joins an existing group.
     ///
     /// An unreachable server is tried again and again. Meanwhile [`Status::network`](crate::Status::network)
@@ -281,7 +282,7 @@ impl Builder {
         self
     }
 
-    /// Allows unprotected connections beyond loopback: whoever reaches the port can become a member.
+    /// Allows unprotected connections beyond loopback: any process that reaches the port can become a member.
     pub fn insecure(mut self) -> Self {
         self.security = Some(Security::None);
         self
@@ -296,39 +297,10 @@ impl Builder {
 
     /// Starts the node without waiting for a group; [`Node::ready`] waits.
     pub async fn start(self) -> Result<Node, Error> {
-        self.timings.check()?;
-        self.security.as_ref().map_or(Ok(()), Security::check)?;
-        check_title("name", self.name.as_deref().unwrap_or_default())?;
-        check_title("name of the group", &self.cluster)?;
-        if self.id.is_some_and(|id| id > konklave_process::MAX_ID) {
-            return Err(Error::Config("the id is too high: it must be below 2^24".into()));
-        }
-        if self.founders == Some(0) {
-            return Err(Error::Config("the number of founders must be at least 1".into()));
-        }
-        if let Some(n) = self.founders.filter(|n| n.saturating_mul(2) <= self.seeds.len()) {
-            return Err(Error::Config(format!(
-                "the number of founders is {n}, with {} seeds: two halves could found two groups; more than half is needed",
-                self.seeds.len()
-            )));
-        }
-        let (endpoint, local) = match self.nats.address(self.security.as_ref())? {
-            Some(index) => (Endpoint::Nats(index), None),
-            None => {
-                net::check_seeds(&self.seeds, self.security.as_ref())?;
-                let listener = net::listen(&self.listen, self.security.as_ref()).await?;
-                let local = listener.local_addr()?;
-                (Endpoint::Tcp(listener), Some(local))
-            }
-        };
+        self.check()?;
+        let (endpoint, local) = self.endpoint().await?;
         let boot = random();
-        let (store, kept) = match &self.data_dir {
-            Some(folder) => {
-                let (store, record) = Store::open(folder)?;
-                (Some(store), record)
-            }
-            None => (None, None),
-        };
+        let (store, kept) = self.store()?;
         let address = match local {
             Some(local) => self.advertise.unwrap_or_else(|| local.to_string()),
             None => net::inbox_address(boot),
@@ -390,6 +362,45 @@ impl Builder {
         let shared = Shared::new(core, clock, store, self.timings, name);
         net::start(&shared, endpoint, settings)?;
         Ok(Node::new(shared, local))
+    }
+
+    /// Refuses settings that make no sense.
+    fn check(&self) -> Result<(), Error> {
+        self.timings.check()?;
+        self.security.as_ref().map_or(Ok(()), Security::check)?;
+        check_title("name", self.name.as_deref().unwrap_or_default())?;
+        check_title("name of the group", &self.cluster)?;
+        if self.id.is_some_and(|id| id > konklave_process::MAX_ID) {
+            return Err(Error::Config("the id is too high: it must be below 2^24".into()));
+        }
+        if self.founders == Some(0) {
+            return Err(Error::Config("the number of founders must be at least 1".into()));
+        }
+        if let Some(n) = self.founders.filter(|n| n.saturating_mul(2) <= self.seeds.len()) {
+            return Err(Error::Config(format!(
+                "the number of founders is {n}, with {} seeds: two halves could found two groups; more than half is needed",
+                self.seeds.len()
+            )));
+        }
+        Ok(())
+    }
+
+    /// The data directory, if there is one, and the record in it.
+    fn store(&self) -> Result<(Option<Store>, Option<Record>), Error> {
+        let Some(folder) = &self.data_dir else { return Ok((None, None)) };
+        let (store, record) = Store::open(folder)?;
+        Ok((Some(store), record))
+    }
+
+    /// The network, and the address at which this node listens there, if it does.
+    async fn endpoint(&self) -> Result<(Endpoint, Option<SocketAddr>), Error> {
+        if let Some(index) = self.nats.clone().address(self.security.as_ref())? {
+            return Ok((Endpoint::Nats(index), None));
+        }
+        net::check_seeds(&self.seeds, self.security.as_ref())?;
+        let listener = net::listen(&self.listen, self.security.as_ref()).await?;
+        let local = listener.local_addr()?;
+        Ok((Endpoint::Tcp(listener), Some(local)))
     }
 }
 

@@ -34,7 +34,7 @@ impl Campaign {
         Self(self.0.timeout(timeout))
     }
 
-    /// What happens if this node falls silent while it leads.
+    /// Sets the behaviour if this node falls silent while it leads.
     pub fn handover(self, handover: Handover) -> Self {
         Self(self.0.handover(handover))
     }

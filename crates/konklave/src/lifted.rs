@@ -78,5 +78,5 @@ pub(crate) enum Report {
     Fenced(Member),
 }
 
-/// What a member reports on its locks when a view ends.
+/// A member's report on its locks when a view ends.
 pub(crate) type Summary = Vec<(Name, Report)>;

@@ -37,7 +37,7 @@ pub(crate) fn shortened(label: impl Into<Arc<str>>) -> Arc<str> {
 /// When the lock of a silent holder is granted to the next request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Handover {
-    /// When the holder's lease has expired: its own clock has told it that the lock is lost.
+    /// When the holder's lease has expired. By its own clock, the holder has then noticed the loss.
     #[default]
     LeaseSafe,
     /// At once. The holder may not know that it lost the lock: the resource must check tokens.

@@ -125,7 +125,8 @@ impl Node {
         status
     }
 
-    /// Why a lock is not free: who holds it and since when, who waits, and whether they wait for each other.
+    /// The reason why a lock is not free: its holder and since when, its waiters, and any cycle of clients that
+    /// wait for each other.
     pub fn why(&self, lock: &str) -> Why {
         let now = self.shared().clock.now();
         self.shared().look(|core| core.why(lock, now))

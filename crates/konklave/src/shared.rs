@@ -81,7 +81,7 @@ struct Inner {
     /// Outputs that wait for the disk; and its last error.
     awaiting_disk: VecDeque<Output>,
     trouble: Option<String>,
-    /// What is wrong with the network.
+    /// The problem of the network, if there is one.
     network: Option<String>,
     /// The last `Output::Note` that is not on disk, and when its write was last tried.
     unsaved: Option<(Record, Instant)>,

@@ -19,7 +19,7 @@ pub struct Status {
     pub incarnation: u32,
     /// Whether it is a member: its requests can be granted.
     pub member: bool,
-    /// What is missing for a group, in words.
+    /// The reason, in words, why there is no group yet.
     pub missing: Option<String>,
     /// The error of the disk, if it fails.
     pub trouble: Option<String>,
@@ -151,7 +151,7 @@ pub struct Why {
     /// A cycle of sessions that wait for each other: each waits for a lock of the next, the last for one of
     /// the first. Each entry is `(node, session, the lock it waits for)`.
     pub cycle: Vec<(NodeId, u32, String)>,
-    /// What is missing for a group.
+    /// The reason, in words, why there is no group yet.
     pub missing: Option<String>,
 }
 

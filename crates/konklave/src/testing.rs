@@ -187,7 +187,7 @@ impl Cluster {
         cluster
     }
 
-    /// `n` members started at once, of which `founders` found a group. The seed decides who meets whom when.
+    /// `n` members started at once, of which `founders` found a group. The seed decides the order of connections.
     #[cfg(test)]
     pub(crate) fn crowd(n: usize, founders: usize, seed: u64) -> Self {
         let founders = Some(founders);

@@ -111,7 +111,7 @@ pub type Pauses = Box<dyn FnMut(PauseContext) -> Duration + Send>;
 /// Whether the pause before this request is the holding time: the client holds something meanwhile.
 pub type IsHold = Box<dyn Fn(&AnyData) -> bool + Send>;
 
-/// What the pause of a client before a request depends on.
+/// The facts that decide how long a client pauses before a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PauseContext {
     /// The process of the client.

@@ -43,7 +43,7 @@ pub struct MemberConfig {
     pub frame_limit: usize,
 }
 
-/// What the failure detector reports of a peer.
+/// A report of the failure detector on a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum News {
     /// The peer is suspected to have crashed.

@@ -145,7 +145,7 @@ pub enum Trouble {
     Frame {
         /// The sender.
         from: ProcessId,
-        /// What is wrong with the frame.
+        /// The reason why the frame cannot be decoded.
         error: CodecError,
     },
     /// A connection ended in the middle of a frame.

@@ -24,7 +24,7 @@ pub(crate) struct Link {
     pub(crate) connection: u32,
 }
 
-/// What a process receives from a transport.
+/// An item that a process receives from a transport.
 pub(crate) enum Arrival {
     /// A message.
     Message { from: ProcessId, id: u64, message: AnyData },
@@ -32,7 +32,7 @@ pub(crate) enum Arrival {
     End(Link),
 }
 
-/// What a transport reports to the run.
+/// The events that a transport reports to the run.
 pub(crate) trait TransportEvents: Send + Sync {
     /// Message `id` will not arrive.
     fn lost(&self, id: u64);

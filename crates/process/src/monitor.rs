@@ -79,8 +79,8 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
         true
     }
 
-    /// An event at `at` comes soon: a chance to prefetch the data kept for it, in large groups. `told` says
-    /// whether clients have got indications recently.
+    /// An event at `at` comes soon: a chance to prefetch the data kept for it, in large groups. `told` is true
+    /// if clients have got indications recently.
     #[inline]
     fn prefetch(&self, _at: ProcessId, _told: bool) {}
 

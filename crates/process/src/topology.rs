@@ -1,4 +1,4 @@
-//! Who is linked with whom.
+//! Topologies: the links between processes.
 
 mod generate;
 mod hops;
@@ -16,57 +16,57 @@ use crate::{Fixed, Group, MAX_ID, ProcessId};
 pub use hops::Hops;
 pub use parse::{ParsedTopology, Spec};
 
-/// A graph over the places 0 to n − 1 of a group. The places also stand in a circle: ring order.
+/// A graph over the places 0 to n − 1 of a group. The places also form a circle, the ring order.
 ///
 /// Rings and complete graphs store no edges; others keep their neighbours in one array, so that
 /// 10⁶ nodes and 10⁷ edges take 84 MB.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Topology {
-    /// As the user wrote it: `ring`, `grid:3x4`, a file name.
+    /// The user's text: `ring`, `grid:3x4`, a file name.
     pub name: String,
     n: u32,
     links: Links,
-    /// The parents in the tree of shortest paths from place 0, once someone has asked.
+    /// The parents in the tree of shortest paths from place 0, computed at the first use.
     parents: Fixed<OnceLock<Box<[u32]>>>,
 }
 
-/// How the links are known.
+/// The representation of the links.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Links {
     /// A cycle in the order of places, messages one way only.
     DirectedRing,
     /// A cycle in the order of places.
     Ring,
-    /// Everyone is linked with everyone.
+    /// Every place is linked with every other.
     Complete,
-    /// Everyone is linked with everyone, over a tree of which most nodes only pass on.
+    /// Every member can reach every other, over a tree whose other nodes only forward.
     Scattered {
         /// The tree.
         tree: Box<Topology>,
-        /// Where in the tree each place stands.
+        /// The node of each place in the tree.
         stands: Vec<u32>,
     },
-    /// As listed, both ways.
+    /// A list of links, each in both directions.
     Listed {
-        /// Where the neighbours of each place begin; one more than there are places.
+        /// The index of the first neighbour of each place; one more entry than there are places.
         starts: Vec<u32>,
         /// The neighbours of place 0 in ascending order, then those of place 1, and so on.
         neighbours: Vec<u32>,
     },
 }
 
-/// What an algorithm can require of a topology.
+/// A property that an algorithm can require of a topology.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Shape {
-    /// Everyone can send to the next in node order.
+    /// Every process can send to the next one in node order.
     DirectedRing,
-    /// Everyone can send to the next and to the previous in node order.
+    /// Every process can send to the next and to the previous one in node order.
     Ring,
     /// Connected and without cycles.
     Tree,
-    /// Everyone can reach everyone, and every link works both ways.
+    /// Every process can reach every other, and every link works both ways.
     Connected,
-    /// Everyone is linked with everyone.
+    /// Every process is linked with every other.
     Complete,
 }
 
@@ -82,10 +82,10 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Why there is no such topology.
+/// The reason why a topology cannot be built.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum TopologyError {
-    /// There is nobody.
+    /// The group is empty.
     #[error("a topology needs at least one node, not 0")]
     Empty,
     /// There are more nodes than ids.
@@ -94,10 +94,10 @@ pub enum TopologyError {
     /// The edges do not fit into one array.
     #[error("{name} has more than {MAX_EDGES} edges: take fewer nodes or a sparser graph")]
     TooManyEdges {
-        /// The topology that was wanted.
+        /// The requested topology.
         name: String,
     },
-    /// An edge names a place that is not there.
+    /// An edge names a place that does not exist.
     #[error("edge {0}-{1} leaves the graph: its places are 0 to {last}", last = .2 - 1)]
     OutOfRange(usize, usize, usize),
     /// An edge leads from a node to itself.
@@ -106,55 +106,55 @@ pub enum TopologyError {
     /// An edge is given more than once.
     #[error("edge {0}-{1} is given twice: give each edge once")]
     Duplicate(usize, usize),
-    /// Someone cannot be reached.
+    /// A node cannot be reached.
     #[error("{name}: not connected: {to} cannot be reached from {from}")]
     Disconnected {
         /// The topology.
         name: String,
-        /// The id from which it was tried.
+        /// The id where the search started.
         from: u32,
-        /// An id that was not reached.
+        /// An id that the search did not reach.
         to: u32,
     },
-    /// The number of nodes is no power of two.
+    /// The number of nodes is not a power of two.
     #[error("a hypercube needs a power of two nodes, not {0} (try {below} or {above})",
         below = (.0.next_power_of_two() / 2).max(1), above = .0.next_power_of_two())]
     Hypercube(usize),
-    /// Rows times columns are not the number of nodes.
+    /// Rows times columns is not the number of nodes.
     #[error("{kind}:{rows}x{columns} has {} nodes, not {n} (try {kind}:{r}x{c})",
         .rows.saturating_mul(*.columns), r = generate::most_square(*.n).0,
         c = generate::most_square(*.n).1)]
     Sides {
         /// Grid or torus.
         kind: &'static str,
-        /// As given.
+        /// The given number of rows.
         rows: usize,
-        /// As given.
+        /// The given number of columns.
         columns: usize,
-        /// The nodes that there are.
+        /// The number of nodes.
         n: usize,
     },
     /// No graph has these parameters with this number of nodes.
     #[error("{name} does not exist with {n} node{s}: {rule}", s = if *.n == 1 { "" } else { "s" })]
     Impossible {
-        /// The topology that was wanted.
+        /// The requested topology.
         name: String,
-        /// The nodes that there are.
+        /// The number of nodes.
         n: usize,
-        /// What would be right.
+        /// The rule for valid values.
         rule: String,
     },
-    /// A number is no probability.
+    /// A number is not a probability.
     #[error("a probability goes from 0 to 1, not {0}")]
     Probability(f64),
-    /// The file has another number of nodes than was asked for.
+    /// The file has another number of nodes than requested.
     #[error("{file} has {found} nodes, not {n}: leave the number out or make it {found}")]
     Count {
         /// The file.
         file: String,
-        /// The nodes in it.
+        /// The number of nodes in the file.
         found: usize,
-        /// The nodes that were wanted.
+        /// The requested number of nodes.
         n: usize,
     },
     /// The name of the kind is not known.
@@ -162,15 +162,15 @@ pub enum TopologyError {
         anything with a / or . in it (or file:NAME)",
         guess = parse::guess(.found), kinds = parse::names())]
     Unknown {
-        /// What was written.
+        /// The text that was given.
         found: String,
     },
-    /// The kind is known, but not what comes after it.
+    /// The kind is known, but its parameters cannot be read.
     #[error("topology {found:?} is not complete or not right: write {syntax}")]
     Syntax {
-        /// What was written.
+        /// The text that was given.
         found: String,
-        /// What would be right.
+        /// The valid syntax.
         syntax: &'static str,
     },
     /// The file could not be read.
@@ -178,7 +178,7 @@ pub enum TopologyError {
     Unreadable {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The error of the operating system.
         reason: String,
     },
     /// The file names no nodes.
@@ -196,16 +196,16 @@ pub enum TopologyError {
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What would be right.
+        /// The valid content.
         expected: String,
-        /// What is there.
+        /// The content of the file.
         found: String,
     },
 }
 
-/// As many edges as two 32-bit entries each allow.
+/// The largest number of edges: each takes two 32-bit entries.
 const MAX_EDGES: usize = (u32::MAX / 2) as usize;
-/// Up to this many nodes the diameter is found by a search from every one of them.
+/// Up to this many nodes, the diameter is found by a search from each of them.
 const EXACT_DIAMETER: usize = 2000;
 
 impl Topology {
@@ -239,7 +239,7 @@ impl Topology {
         }
     }
 
-    /// Lays out edges that are known to be within range and no loops.
+    /// Lays out edges whose ends exist and which are no loops.
     fn listed(name: impl Into<String>, n: usize, edges: &[(u32, u32)]) -> Self {
         assert!(edges.len() <= MAX_EDGES, "the edges fit into one array");
         let mut starts = vec![0u32; n + 1];
@@ -265,7 +265,7 @@ impl Topology {
         Self { name: name.into(), n: n as u32, links, parents: Fixed::default() }
     }
 
-    /// A topology that needs no list.
+    /// A topology whose links follow from a rule, without a list.
     fn implicit(name: impl Into<String>, n: usize, links: Links) -> Self {
         assert!(check_nodes(n).is_ok(), "a topology has 1 to 2^24 nodes");
         Self { name: name.into(), n: n as u32, links, parents: Fixed::default() }
@@ -279,14 +279,14 @@ impl Topology {
         })
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a topology is never empty")]
     pub fn len(&self) -> usize {
         self.n as usize
     }
 
-    /// How many undirected edges there are; in a directed ring, how many links.
+    /// The number of undirected edges; in a directed ring, the number of links.
     ///
     /// A ring of two is two parallel edges, a ring of one has none.
     pub fn edges(&self) -> usize {
@@ -299,12 +299,12 @@ impl Topology {
         }
     }
 
-    /// To whom `place` can send directly, ascending: in a directed ring, the next one only.
+    /// The places to which `place` can send directly, ascending. In a directed ring this is the next one only.
     pub fn neighbours(&self, place: usize) -> Vec<usize> {
         self.adjacent(place).collect()
     }
 
-    /// The same as [`neighbours`](Self::neighbours), one after the other.
+    /// The same as [`neighbours`](Self::neighbours), as an iterator.
     pub fn adjacent(&self, place: usize) -> impl Iterator<Item = usize> + '_ {
         assert!(place < self.len(), "{place} is no place among {}", self.len());
         let (before, after) = (self.predecessor(place), self.successor(place));
@@ -335,7 +335,7 @@ impl Topology {
         }
     }
 
-    /// To how many `place` can send directly.
+    /// The number of places to which `place` can send directly.
     pub fn degree(&self, place: usize) -> usize {
         assert!(place < self.len(), "{place} is no place among {}", self.len());
         let others = self.len() - 1;
@@ -372,7 +372,7 @@ impl Topology {
         if place > 0 { place - 1 } else { self.len() - 1 }
     }
 
-    /// To which members of `group` the one at `place` can send directly, by ascending id.
+    /// The members of `group` to which the one at `place` can send directly, by ascending id.
     pub fn neighbour_ids(&self, place: usize, group: &Group) -> Vec<ProcessId> {
         let mut ids: Vec<_> = self.adjacent(place).map(|other| group.id(other)).collect();
         ids.sort_unstable();
@@ -392,7 +392,7 @@ impl Topology {
         ring.map(|(u, v)| (u.min(v), u.max(v))).chain(listed)
     }
 
-    /// Whether everyone can reach everyone.
+    /// Whether every place can reach every other.
     pub fn is_connected(&self) -> bool {
         self.unreached().is_none()
     }
@@ -416,7 +416,7 @@ impl Topology {
 
     /// Whether the links are those between neighbours in node order, in one direction or both.
     ///
-    /// One node is a ring, and so are two that are linked.
+    /// One node is a ring, and so are two linked nodes.
     pub fn is_ring(&self) -> bool {
         let n = self.len();
         match &self.links {
@@ -429,7 +429,7 @@ impl Topology {
         }
     }
 
-    /// Whether everyone can send to everyone directly.
+    /// Whether every place can send to every other directly.
     pub fn is_complete(&self) -> bool {
         let n = self.len();
         match &self.links {
@@ -442,12 +442,12 @@ impl Topology {
 
     /// Whether an algorithm that requires `shape` can run here.
     ///
-    /// * A complete graph holds every ring, so it fits both ring shapes in any node order.
-    /// * An undirected ring fits as a directed one; the other direction stays unused.
+    /// * A complete graph contains every ring, so it fits both ring shapes in any node order.
+    /// * An undirected ring fits as a directed one: the other direction is not used.
     /// * Listed edges fit the ring shapes if they are exactly the cycle in node order.
     /// * A directed ring fits nothing else: its links work one way only.
-    /// * One node fits everything, and so do two that are linked, whatever they are called: each
-    ///   has the other for its one neighbour, its successor and its predecessor.
+    /// * One node fits everything. Two linked nodes fit everything, too: each
+    /// has the other as its only neighbour, successor and predecessor.
     pub fn fits(&self, shape: Shape) -> bool {
         if self.len() <= 2 {
             return self.is_connected();
@@ -464,10 +464,10 @@ impl Topology {
 
     /// The largest distance between two places.
     ///
-    /// It is exact for rings, complete graphs, trees, and all graphs of up to 2000 nodes. Beyond,
-    /// it is the longer of two sweeps (from place 0, then from the farthest place found), which is
+    /// The result is exact for rings, complete graphs, trees, and all graphs of up to 2000 nodes. For larger graphs,
+    /// it is the longer of two sweeps (from place 0, then from the farthest place), which is
     /// a lower bound; exact again for grids, tori and hypercubes. If the graph is not connected,
-    /// pairs that cannot reach each other do not count.
+    /// pairs without a path do not count.
     pub fn diameter(&self) -> usize {
         let n = self.len();
         match &self.links {
@@ -497,7 +497,7 @@ impl Topology {
     }
 
     /// The next place on the way to place 0 in the tree of shortest paths from there; none for
-    /// place 0 itself. The tree is found once, however many ask.
+    /// place 0 itself. The tree is computed once.
     pub fn parent(&self, place: usize) -> Option<usize> {
         let parents = self.parents.get_or_init(|| {
             let mut parents = vec![0; self.len()];
@@ -507,7 +507,7 @@ impl Topology {
         (place != 0).then(|| parents[place] as usize)
     }
 
-    /// The tree over which the members are scattered, and where in it each of them stands.
+    /// The tree over which the members are scattered, and the node of each member in it.
     pub fn below(&self) -> Option<(&Self, &[u32])> {
         match &self.links {
             Links::Scattered { tree, stands } => Some((tree, stands)),
@@ -515,12 +515,12 @@ impl Topology {
         }
     }
 
-    /// All places that place 0 can reach, the nearest first: a parent before its children.
+    /// All places that place 0 can reach, the nearest first: each parent before its children.
     fn breadth_first(&self) -> Vec<u32> {
         self.search(0, |_, _| {}).order
     }
 
-    /// Searches breadth-first from `root` and shows each new place with its parent.
+    /// Searches breadth-first from `root` and passes each new place with its parent to `found`.
     fn search(&self, root: usize, mut found: impl FnMut(u32, u32)) -> Search {
         let mut seen = vec![false; self.len()];
         seen[root] = true;
@@ -528,7 +528,7 @@ impl Topology {
         let (mut depth, mut level) = (0, 0..1);
         loop {
             for at in level.clone() {
-                // In a dense graph the first few see all there is.
+                // In a dense graph, the first few places are linked with all others.
                 if order.len() == self.len() {
                     break;
                 }
@@ -550,15 +550,15 @@ impl Topology {
     }
 }
 
-/// What a breadth-first search found.
+/// The result of a breadth-first search.
 struct Search {
-    /// All places that were reached, the nearest first.
+    /// All reached places, the nearest first.
     order: Vec<u32>,
-    /// The distance of the farthest.
+    /// The distance of the farthest place.
     depth: usize,
 }
 
-/// Whether so many nodes can be.
+/// Checks that a topology may have so many nodes.
 fn check_nodes(n: usize) -> Result<(), TopologyError> {
     match n {
         0 => Err(TopologyError::Empty),

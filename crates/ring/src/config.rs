@@ -32,7 +32,7 @@ const KEYS: [&str; 20] = [
     "tcp",
 ];
 
-/// What a config file says, and where.
+/// The content of a config file, with line numbers for messages.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Config {
     pub(crate) flags: Flags,
@@ -119,7 +119,7 @@ struct Wrong {
     what: String,
 }
 
-/// The text of the file, to which positions refer.
+/// The text of the file; positions of values refer to it.
 #[derive(Clone, Copy)]
 struct Source<'a>(&'a str);
 
@@ -134,7 +134,7 @@ impl Source<'_> {
     }
 }
 
-/// The value of a key, to be read as some type.
+/// The value of a key, before its type is checked.
 struct Value<'a> {
     key: &'static str,
     value: &'a Spanned<DeValue<'a>>,

@@ -101,7 +101,7 @@ impl<'a> Controller<'a> {
             self.outcome.account(&election);
             if let Err(reason) = self.reporter.election(&election) {
                 match reason.kind() {
-                    // Whoever read our results has read enough.
+                    // The reader of our results has closed the pipe: it has read enough.
                     io::ErrorKind::BrokenPipe => break,
                     _ => return Err(RingError::Output(reason)),
                 }
@@ -330,7 +330,7 @@ impl<'a> Controller<'a> {
     fn shut_down(&mut self) {
         for id in self.ledger.live() {
             let shared = &self.workers.shared;
-            // One that does not take this finds its slot closed below.
+            // A worker that does not take the order to stop finds its slot closed below.
             let _ = shared.buffers[shared.setup.place(id)].put(SlotItem::Stop, STOP_PATIENCE);
         }
         self.workers.close();

@@ -18,7 +18,7 @@ pub enum RingError {
         file: Box<Path>,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The mistake in the configuration.
         what: String,
     },
     /// The config file cannot be read. Nothing was started.
@@ -26,7 +26,7 @@ pub enum RingError {
     Unreadable {
         /// The config file.
         file: Box<Path>,
-        /// What the system says.
+        /// The error of the operating system.
         reason: io::Error,
     },
     /// The log file cannot be written. Nothing was started.
@@ -34,7 +34,7 @@ pub enum RingError {
     LogFile {
         /// The log file.
         path: Box<Path>,
-        /// What the system says.
+        /// The error of the operating system.
         reason: io::Error,
     },
     /// There are too few threads for the ring. Those that ran were stopped.
@@ -42,7 +42,7 @@ pub enum RingError {
     Threads {
         /// How many workers were wanted.
         size: usize,
-        /// What the system says.
+        /// The error of the operating system.
         reason: io::Error,
     },
     /// The results cannot be written. The ring was stopped.

@@ -40,6 +40,22 @@ pub struct ExternalResult {
     pub verdict: Verdict,
 }
 
+impl ExternalResult {
+    /// The result in the form of the ring's own elections.
+    fn of(self, round: &ExternalElection) -> Election {
+        Election {
+            election: round.number,
+            initiator: Some(round.initiator),
+            leader: self.leader,
+            messages: self.messages,
+            timed_out: 0,
+            attempts: 1,
+            duration_ms: self.duration.as_secs_f64() * 1e3,
+            verdict: self.verdict,
+        }
+    }
+}
+
 /// Runs the program as [`run`](crate::run) does, but lets `hold` run the elections.
 pub fn run_external(
     flags: &Flags,
@@ -80,23 +96,14 @@ pub fn run_external(
             seed: options.seed.wrapping_add(number - 1),
             unit: options.worker_sleep.max(Duration::from_millis(1)),
         };
-        let ExternalResult { leader, messages, duration, verdict } = hold(&round)?;
-        let election = Election {
-            election: number,
-            initiator: Some(initiator),
-            leader,
-            messages,
-            timed_out: 0,
-            attempts: 1,
-            duration_ms: duration.as_secs_f64() * 1e3,
-            verdict,
-        };
-        let level = if verdict == Verdict::Ok { Level::Info } else { Level::Error };
+        let election = hold(&round)?.of(&round);
+        let ok = election.verdict == Verdict::Ok;
+        let level = if ok { Level::Info } else { Level::Error };
         journal.write(level, || format!("election {number} is over: {}", sentence(&election)));
         outcome.account(&election);
         match reporter.election(&election) {
             Ok(()) => {}
-            // Whoever read our results has read enough.
+            // The reader of our results has closed the pipe: it has read enough.
             Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => break,
             Err(reason) => return Err(RingError::Output(reason)),
         }

@@ -1,4 +1,4 @@
-//! The state of the ring as its events tell it: live workers, leaders, messages in flight.
+//! The state of the ring, computed from the events of the workers: live workers, leaders, messages in flight.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -34,7 +34,7 @@ pub(crate) enum Event {
     Failed(ProcessId),
 }
 
-/// The state of the ring as its events tell it.
+/// The state of the ring, computed from the events of the workers.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     live: BTreeSet<ProcessId>,

@@ -127,7 +127,7 @@ impl Options {
         self.group.members().iter().map(|p| p.0).collect()
     }
 
-    /// All of it in one line.
+    /// All options in one line.
     pub(crate) fn describe(&self) -> String {
         let millis = |d: Duration| d.as_millis();
         let mut text = format!(

@@ -1,52 +1,51 @@
-//! The one-slot buffer as the report prints it (listings 1 to 3), and ours, as models: every order in
-//! which the threads can take their locks is gone through, and what goes wrong is shown by a shortest
-//! one.
+//! The one-slot buffer as the report prints it (listings 1 to 3), and ours, as models. The search goes through every
+//! order in which the threads can take their locks, and shows each fault by a shortest order.
 //!
 //! Four threads meet at the buffer of one worker. The *controller* puts a message (`assign`). The
-//! *neighbour* hands one over (`assign_and_wait`), with a timeout. The *receiver* takes two messages, or
-//! has failed before. A *later* message is put when the neighbour has gone on, as a Stop would be. What a
-//! thread does while it has its locks is one step.
+//! *neighbour* hands a message over (`assign_and_wait`), with a timeout. The *receiver* takes two messages, or
+//! has failed before. A *later* writer puts a message when the neighbour has gone on, as a Stop would be. All that a
+//! thread does while it holds its locks is one step.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 
-/// Which code.
+/// The code of the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Code {
     /// The report's listings.
     Printed,
-    /// Ours: tickets, one deadline for slot and hand-over, and what timed out is withdrawn.
+    /// Ours: tickets, one deadline for slot and hand-over, and withdrawal of a message that timed out.
     Ticket,
 }
 
-/// What came of all orders.
+/// The results over all schedules.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
-    /// Which code.
+    /// The code that was explored.
     pub code: Code,
-    /// How many states there are.
+    /// The number of states.
     pub states: usize,
-    /// A shortest way to each fault there is.
+    /// A shortest schedule to each fault that is possible.
     pub faults: BTreeMap<Fault, Vec<&'static str>>,
 }
 
-/// What can go wrong.
+/// The ways in which a schedule can fail.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// The neighbour is told "taken" while its message is in the slot.
+    /// The neighbour learns "taken" while its message is still in the slot.
     FalseTaken,
-    /// The neighbour is told that time ran out, and its message is taken all the same: it has sent it
-    /// to the next one, too.
+    /// The neighbour learns "timed out", but its message is taken later. It has sent the message
+    /// to the next worker, too.
     TakenTwice,
-    /// Someone waits for the slot of a failed receiver for ever.
+    /// A writer waits for the slot of a failed receiver for ever.
     WaitsForEver,
 }
 
 impl Fault {
-    /// In words.
+    /// The fault in words.
     pub fn what(self) -> &'static str {
         match self {
             Self::FalseTaken => "told \"taken\" while the message is in the slot",
@@ -77,14 +76,14 @@ enum Neighbour {
 struct State {
     code_is_printed: bool,
     slot: Option<Message>,
-    /// `message_is_taken`.
+    /// The flag `message_is_taken`.
     flag: bool,
-    /// Whether the controller is done: its message was put, or its time ran out (ours).
+    /// Whether the controller is done: its message was put, or it timed out (ours).
     controller_has_put: bool,
     later_has_put: bool,
     neighbour: Neighbour,
     receiver_failed: bool,
-    /// The receiver took a message and holds the lock of the buffer, but has not said so.
+    /// The receiver took a message and holds the lock of the buffer, but has not set the flag yet.
     taking: bool,
     taken: Vec<Message>,
 }
@@ -117,7 +116,7 @@ impl State {
         matches!(self.neighbour, Neighbour::ToldTaken | Neighbour::ToldTimedOut)
     }
 
-    /// Everything that can happen next.
+    /// All steps that are possible now.
     fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         let room = self.slot.is_none() && !self.taking;
@@ -147,7 +146,7 @@ impl State {
         steps
     }
 
-    /// Ours: whoever waits for the slot has a deadline, too.
+    /// Our code only: a writer that waits for the slot has a deadline, too.
     fn give_up(&self, steps: &mut Vec<Step>) {
         if self.is_told() && !self.later_has_put {
             steps.push(("later: time runs out", self.with(|s| s.later_has_put = true)));
@@ -179,7 +178,7 @@ impl State {
             )),
             Neighbour::WaitsForHandOver => {
                 let mine = self.slot == Some(Message::Neighbours);
-                // Who asks is told what the flag says; ours looks whether its ticket is there.
+                // The printed code asks the flag; ours looks whether its ticket is still in the slot.
                 let taken = if self.code_is_printed { self.flag } else { !mine };
                 if taken {
                     steps.push((
@@ -219,7 +218,7 @@ impl State {
             Message::Neighbours => "receiver: takes the neighbour's message",
             Message::Later => "receiver: takes the later message",
         };
-        // Ours has one lock: nothing comes between.
+        // Our code has one lock, so taking and setting the flag is one step.
         let taking = self.code_is_printed;
         vec![(
             what,
@@ -249,10 +248,10 @@ impl State {
     }
 }
 
-/// Goes through every order of steps, breadth first: the first way to a fault is a shortest one.
+/// Explores every order of steps, breadth first: the first schedule to a fault is a shortest one.
 pub fn explore(code: Code) -> Findings {
     let starts = [State::new(code, false), State::new(code, true)];
-    // Each state, with the one before it and the step between.
+    // Each state, with its predecessor and the step between them.
     let mut known: BTreeMap<State, Option<(State, &'static str)>> =
         starts.iter().map(|start| (start.clone(), None)).collect();
     let mut waiting = VecDeque::from(starts);

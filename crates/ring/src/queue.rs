@@ -28,8 +28,7 @@ impl<T> Queue<T> {
         Self { inner: Mutex::new(inner), changed: Condvar::new(), bound }
     }
 
-    /// Waits for room and appends `task`; returns how many wait now, or the task if nobody will
-    /// handle it.
+    /// Waits for room and appends `task`. Returns the number of waiting tasks, or the task if the worker has ended.
     pub(crate) fn push(&self, task: T) -> Result<usize, T> {
         let mut inner = self.lock();
         while inner.tasks.len() >= self.bound && !inner.ended {
@@ -67,7 +66,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Nothing is handled from now on. Returns how many tasks are lost.
+    /// Ends the queue: no further task is handled. Returns the number of lost tasks.
     pub(crate) fn end(&self) -> usize {
         let mut inner = self.lock();
         inner.ended = true;

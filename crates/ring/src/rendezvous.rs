@@ -1,8 +1,7 @@
-//! A ring of workers that hand over as the report prints it, in time: who hands over waits until its
-//! message is taken, and who waits or sleeps takes nothing. Ours takes at any time.
+//! A ring of workers with the hand-over that the report prints, in virtual time. A worker that hands over waits until
+//! its message is taken, and takes no message while it waits or sleeps. In our code a worker takes messages at any time.
 //!
-//! The times are exact, so this is a calculation, not a race: nobody fails, and whoever is taken for
-//! failed is taken for it wrongly.
+//! The times are exact, so this is a calculation, not a race. No worker fails, so each suspicion is wrong.
 
 use std::collections::VecDeque;
 
@@ -10,40 +9,40 @@ use serde::Serialize;
 
 use crate::printed::Code;
 
-/// What is asked.
+/// The question: which code, how many workers, how long each step takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Rendezvous {
-    /// Which code.
+    /// The code of the hand-over.
     pub code: Code,
-    /// How many workers.
+    /// The number of workers.
     pub workers: usize,
-    /// How many of them start an election, the first ones, all at once.
+    /// The number of workers that start an election: the first ones, all at once.
     pub initiators: usize,
-    /// How long a worker waits until its message is taken, in milliseconds.
+    /// The longest time that a worker waits until its message is taken, in milliseconds.
     pub timeout: u64,
-    /// How long a worker sleeps after each task, in milliseconds.
+    /// The time that a worker sleeps after each task, in milliseconds.
     pub worker_sleep: u64,
 }
 
-/// What came of it.
+/// The result of one election.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Met {
-    /// So many times time ran out, and a worker that had not failed was taken for failed.
+    /// The number of timeouts: each time, a live worker was taken for failed.
     pub wrongly_failed: u64,
-    /// So many times a message was taken.
+    /// The number of messages that were taken.
     pub taken: u64,
-    /// When all was over, in milliseconds.
+    /// The time at which the election ended, in milliseconds.
     pub took: u64,
 }
 
-/// What a worker does.
+/// The activity of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Doing {
     /// It waits for a message.
     Idle,
-    /// It waits until its message is taken, or until then.
+    /// It waits until its message is taken, or until this time.
     HandsOver { until: u64 },
-    /// It sleeps until then.
+    /// It sleeps until this time.
     Sleeps { until: u64 },
 }
 
@@ -54,7 +53,7 @@ struct Worker {
     participates: bool,
     /// Messages that it took while it was busy: ours only.
     queue: VecDeque<Message>,
-    /// The one slot, with whoever put it there.
+    /// The only slot: the message, and the worker that put it there.
     slot: Option<(usize, Message)>,
 }
 
@@ -93,10 +92,10 @@ impl Rendezvous {
         ring.met
     }
 
-    /// The shortest timeout with which nobody is wrongly taken for failed, up to `most`.
+    /// The shortest timeout with which no live worker is taken for failed, up to `most`.
     pub fn shortest_timeout(self, most: u64) -> Option<u64> {
         let fits = |timeout| Self { timeout, ..self }.hold().wrongly_failed == 0;
-        // Who waits longer gives up less: one can look in halves.
+        // A worker that waits longer gives up less often, so a binary search finds the shortest sufficient wait.
         let (mut low, mut high) = (0, most);
         while low < high {
             let middle = u64::midpoint(low, high);
@@ -108,7 +107,7 @@ impl Rendezvous {
 
 impl Ring {
     fn run(&mut self) {
-        // An election of n takes at most n² messages; each ends with its taking or in time.
+        // An election of n workers takes at most n² messages. Each one is taken or times out.
         for _ in 0..8 * (self.asked.workers + 1).pow(2) {
             while (0..self.workers.len()).any(|place| self.step(place)) {}
             let ends = self.workers.iter().filter_map(|worker| match worker.doing {
@@ -122,12 +121,12 @@ impl Ring {
         self.met.took = self.now;
     }
 
-    /// Whether the worker at `place` can do something now, and does it.
+    /// Lets the worker at `place` take its next step; false if it can do nothing now.
     fn step(&mut self, place: usize) -> bool {
         let ours = self.asked.code == Code::Ticket;
         let worker = &mut self.workers[place];
         let idle = worker.doing == Doing::Idle;
-        // What it has begun with comes first: all start at once.
+        // An idle worker handles the messages in its queue first. All elections start at the same moment.
         if idle && let Some(message) = worker.queue.pop_front() {
             self.handle(place, message);
             return true;
@@ -137,7 +136,7 @@ impl Ring {
         {
             worker.queue.push_back(message);
             self.met.taken += 1;
-            // It may have given up before.
+            // The sender may have given up before.
             if matches!(self.workers[from].doing, Doing::HandsOver { .. }) {
                 self.told(from);
             }
@@ -152,7 +151,7 @@ impl Ring {
         self.workers[place].doing = Doing::Sleeps { until };
     }
 
-    /// Time is over for whoever waited until now.
+    /// Ends the worker's sleep or hand-over if it lasted until now.
     fn wake(&mut self, place: usize) {
         match self.workers[place].doing {
             Doing::Sleeps { until } if until <= self.now => self.workers[place].doing = Doing::Idle,

@@ -37,7 +37,7 @@ pub enum Verdict {
     Violated,
     /// The election did not end.
     Unfinished,
-    /// The user stopped it.
+    /// The user stopped the election.
     Interrupted,
 }
 
@@ -99,7 +99,7 @@ impl Outcome {
         }
     }
 
-    /// The status to end the program with: 0 if all went well, 74 but for the log file, else 1.
+    /// The exit code: 0 if all elections were correct, 74 if only the log file failed, else 1.
     pub fn exit_code(&self) -> u8 {
         match (self.unfinished + self.violated > 0, self.log_cut_short) {
             (true, _) => 1,
@@ -158,7 +158,7 @@ impl Reporter<'_> {
         self.out.flush()
     }
 
-    /// Prints the summary; that nobody reads any more is fine.
+    /// Prints the summary. A closed pipe is no error.
     pub(crate) fn close(&mut self, outcome: &Outcome) -> Result<(), RingError> {
         match self.summary(outcome) {
             Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {

@@ -1,4 +1,4 @@
-//! A worker: one side accepts, the other handles. The algorithm itself is the pure state machine.
+//! A worker: one thread accepts messages, the other handles them. The algorithm itself is the pure state machine.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -31,7 +31,7 @@ pub(crate) enum SlotItem {
     Ring { from: ProcessId, message: Message },
 }
 
-/// What all workers share.
+/// The data that all workers share.
 pub(crate) struct Shared {
     pub(crate) setup: Setup,
     /// The workers' slots in ring order.
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) send_timeout: Duration,
 }
 
-/// Enough for the deepest call of a worker, and little enough for many of them.
+/// Enough stack for a worker's deepest call, and small enough for many workers.
 const STACK_SIZE: usize = 256 * 1024;
 
 /// Starts the worker `me`: its two threads.
@@ -104,7 +104,7 @@ impl Acceptor {
                 Ok(waiting) => self
                     .log
                     .write(Level::Trace, || format!("is busy: {waiting} tasks wait in its queue")),
-                // We failed between taking and queueing.
+                // The worker failed between taking the message and queueing it.
                 Err(_) => self.log.tell(Event::Lost(1)),
             }
         }
@@ -112,7 +112,7 @@ impl Acceptor {
             0 => {}
             lost => self.log.tell(Event::Lost(lost)),
         }
-        // A failed worker's slot stays as it is; only one that stops sends its writers away.
+        // A failed worker's slot stays as it is. Only a worker that stops refuses further messages.
         if !buffer.is_abandoned() {
             buffer.close();
             self.log.write(Level::Debug, || "stops".into());
@@ -128,10 +128,10 @@ struct Handler {
     queue: Arc<Queue<SlotItem>>,
     log: WorkerLog,
     machine: ChangRoberts,
-    /// Neighbours regarded as failed, for ever.
+    /// Neighbours that count as failed, for ever.
     suspects: BTreeSet<ProcessId>,
     leading: bool,
-    /// How many messages we handled.
+    /// The number of handled messages.
     handled: u64,
     fail_at: Option<FailAt>,
 }
@@ -145,7 +145,7 @@ impl Host<ChangRoberts> for Effects {
     }
 
     fn choose(&mut self, _bound: u32) -> u32 {
-        // Chang and Roberts leave nothing to chance.
+        // Chang and Roberts's algorithm makes no random choice.
         0
     }
 }
@@ -186,8 +186,8 @@ impl Handler {
         }
     }
 
-    /// Leaves whatever comes from now on in its slot. A worker that is about to fail does so
-    /// before its last messages go out, or their answers might still be taken.
+    /// Leaves later messages in the slot. A worker that is about to fail calls this before it sends its last
+    /// messages: otherwise it might still take the answers to them.
     fn take_no_more(&self) {
         self.shared.buffers[self.place].abandon();
     }
@@ -222,7 +222,7 @@ impl Handler {
         self.perform(effects)
     }
 
-    /// An incumbent's leaving comes before all else, in the log as in the algorithm.
+    /// Reports first that an old leader steps down, in the log as in the algorithm.
     fn step_down(&mut self, effects: &mut VecDeque<Effect<ChangRoberts>>) {
         if effects.front() == Some(&Effect::Indicate(Indication::Deposed)) {
             effects.pop_front();
@@ -230,7 +230,7 @@ impl Handler {
         }
     }
 
-    /// Forgets a failed election, whose marks of participation would disturb the next one.
+    /// Forgets a failed election, since its marks of participation would disturb the next one.
     fn forget(&mut self) {
         self.log.write(Level::Debug, || "forgets the failed election".into());
         if self.leading {
@@ -251,7 +251,7 @@ impl Handler {
         effects.0
     }
 
-    /// Carries out effects in order. Returns whether we are to fail for having won.
+    /// Carries out effects in order. Returns whether this worker has won and is to fail then.
     fn perform(&mut self, mut effects: VecDeque<Effect<ChangRoberts>>) -> bool {
         let fails = self.fail_at == Some(FailAt::Elected);
         if fails && effects.iter().any(leads) {
@@ -268,7 +268,7 @@ impl Handler {
                     let leads = self.indicate(indication);
                     won |= leads;
                     if leads && !sends(&effects) {
-                        // There is nobody to tell.
+                        // There is no other live worker, so no announcement is needed.
                         self.complete();
                     }
                 }
@@ -376,7 +376,7 @@ impl Handler {
         self.log.tell(Event::Complete { leader: self.me, at: Instant::now() });
     }
 
-    /// Puts into words what the state machine made of `message`; notices the end of an election.
+    /// Logs how the state machine reacted to `message`; notices the end of an election.
     fn explain(&mut self, message: Message, effects: &VecDeque<Effect<ChangRoberts>>) {
         let me = self.me.0;
         let (Message::Propose { id, hops } | Message::Elected { id, hops }) = message;
@@ -456,7 +456,7 @@ mod tests {
     use crate::Flags;
     use crate::ledger::Ledger;
 
-    /// R4: every worker hands over at the same time, and nobody is taken for failed.
+    /// R4: all workers hand over at the same time, and no live worker is taken for failed.
     #[test]
     fn workers_that_all_start_at_once_do_not_wait_for_each_other() {
         for ids in [vec![4, 9], vec![9, 4], vec![9, 8, 7, 6, 5, 4, 3, 2]] {
@@ -471,7 +471,7 @@ mod tests {
             });
             let mut ledger = Ledger::new(&options.group);
             for buffer in &shared.buffers {
-                // Each finds its call in the slot as soon as it lives.
+                // Each worker finds its call in the slot when it starts.
                 assert_eq!(buffer.put(SlotItem::Start, Duration::ZERO), HandOver::Taken);
                 ledger.assigned();
             }

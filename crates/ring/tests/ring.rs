@@ -65,7 +65,7 @@ fn a_worker_that_is_dead_from_the_start_is_skipped_from_then_on() {
     assert_eq!(ran.outcome.exit_code(), 0);
     assert_eq!(ran.outcome.failed, [9]);
     assert_eq!(ran.column("leader"), [7, 7]);
-    // Three live ones: 1 + 2·3, and once the message that 9 did not take.
+    // Three live workers: 1 + 2·3, and once the message that 9 did not take.
     assert_eq!(ran.column("messages"), [8, 7]);
     assert_eq!(ran.column("timed_out"), [1, 0]);
 }
@@ -92,7 +92,7 @@ fn the_word_of_a_leader_that_failed_is_stopped_and_the_next_highest_is_elected()
 
 #[test]
 fn the_number_of_a_candidate_that_failed_is_stopped_and_the_next_highest_is_elected() {
-    // 9 has woken up and proposed itself upon its first message, and is gone.
+    // 9 proposes itself when it handles its first message, and then fails.
     let flags = failing(&[3, 1, 9, 2], &["9@message:1"]);
     let ran = ring(&Flags { initiator: Some(3), number_of_elections: Some(3), ..flags });
     assert_eq!(ran.outcome.exit_code(), 0);
@@ -140,7 +140,7 @@ fn a_failed_initiator_is_replaced() {
 
 #[test]
 fn sleeping_workers_are_not_taken_for_failed() {
-    // The pause is nearly as long as the patience; taking goes on meanwhile.
+    // The pause is nearly as long as the send timeout, but a worker also takes messages during its pause.
     let flags = Flags { worker_sleep: Some(140), send_timeout: Some(150), ..quick(2) };
     let ran = ring(&Flags { ids: Some(vec![2, 9]), ..flags });
     assert_eq!(ran.outcome.exit_code(), 0);
@@ -153,7 +153,7 @@ fn the_pause_counts_from_the_end_of_an_election() {
     let began = Instant::now();
     let ran = ring(&Flags { ids: Some(vec![4, 7, 5]), ..flags });
     let elections: f64 = ran.elections.iter().map(|e| e["duration_ms"].as_f64().unwrap()).sum();
-    // The winner rests before its number and before its word come home.
+    // The winner pauses before its number returns and again before its announcement returns.
     assert!(elections >= 2.0 * 2.0 * 5.0, "workers rest: {elections}");
     assert!(began.elapsed().as_secs_f64() * 1000.0 >= elections + 60.0);
 }
@@ -349,7 +349,7 @@ fn a_closed_pipe_is_no_error() {
     }
 }
 
-/// What a run printed, and how it ended.
+/// The output of a run, and its outcome.
 struct Raw {
     outcome: Outcome,
     out: String,
@@ -416,7 +416,7 @@ fn quick(elections: u64) -> Flags {
     }
 }
 
-/// One election in a ring where some fail, with a log.
+/// One election in a ring where some workers fail, with a log.
 fn failing(ids: &[u32], fail: &[&str]) -> Flags {
     Flags {
         ids: Some(ids.to_vec()),
@@ -428,7 +428,7 @@ fn failing(ids: &[u32], fail: &[&str]) -> Flags {
     }
 }
 
-/// d + 2n, where d is the way from the initiator to the highest; nothing in a ring of one.
+/// d + 2n messages, where d is the way from the initiator to the highest id; none in a ring of one.
 fn expected_messages(ids: &[u32], election: &Value) -> usize {
     let n = ids.len();
     let place = |id: u64| ids.iter().position(|i| u64::from(*i) == id).unwrap();
@@ -445,7 +445,7 @@ fn temporary(name: &str) -> PathBuf {
 
 #[test]
 fn a_log_file_that_takes_no_more_is_told_and_shows_in_the_status() {
-    // A device that is always full.
+    // `/dev/full` is a device that is always full.
     let flags = Flags { log: true, log_file: Some("/dev/full".into()), size: Some(3), ..quick(1) };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let outcome = run(&flags, &mut out, &mut err, &Stop::new()).unwrap();

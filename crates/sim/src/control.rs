@@ -122,20 +122,7 @@ where
                 self.notify(one, other, EventKind::Suspect);
                 self.notify(other, one, EventKind::Suspect);
             }
-            Control::End(What::Break(one, other)) => {
-                if !world.network.mend_link(one, other) {
-                    return;
-                }
-                world.ledger.monitor.on_mend(one, other);
-                let incident = Incident::Heal(format!("{one} – {other}"));
-                world.observer.on_incident(world.now, &incident);
-                // A process that is down stays suspected because of its crash.
-                let is_up = |p: ProcessId| !self.world.condition.down().contains(p);
-                if is_up(one) && is_up(other) && !self.world.network.is_broken(one, other) {
-                    self.notify(one, other, EventKind::Trust);
-                    self.notify(other, one, EventKind::Trust);
-                }
-            }
+            Control::End(What::Break(one, other)) => self.mend(one, other),
             Control::Strike(What::Partition(sides)) => {
                 world.faulty = true;
                 let incident = Incident::Cut(format!("partition {sides:?}"));
@@ -160,6 +147,23 @@ where
             | Control::End(
                 What::Crash(_) | What::Restart(..) | What::Message(..) | What::Rate(..),
             ) => {}
+        }
+    }
+
+    /// Repairs a link; its ends trust each other again if both are up.
+    fn mend(&mut self, one: ProcessId, other: ProcessId) {
+        let world = &mut self.world;
+        if !world.network.mend_link(one, other) {
+            return;
+        }
+        world.ledger.monitor.on_mend(one, other);
+        let incident = Incident::Heal(format!("{one} – {other}"));
+        world.observer.on_incident(world.now, &incident);
+        // A process that is down stays suspected because of its crash.
+        let is_up = |p: ProcessId| !self.world.condition.down().contains(p);
+        if is_up(one) && is_up(other) && !self.world.network.is_broken(one, other) {
+            self.notify(one, other, EventKind::Trust);
+            self.notify(other, one, EventKind::Trust);
         }
     }
 

@@ -49,7 +49,7 @@ pub enum What {
     Suspect(ProcessId, ProcessId),
 }
 
-/// What a restarted process remembers.
+/// The state that a restarted process still has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
     /// Only the record it saved.
@@ -73,7 +73,7 @@ pub struct Selector {
     pub nth: u64,
 }
 
-/// What happens to a message.
+/// A fault that strikes a single message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Mishap {
     /// The message is lost.
@@ -128,17 +128,7 @@ fn parse(text: &str) -> Result<Fault, String> {
         }
         "restart" => {
             let (who, when) = at()?;
-            let (when, memory) = when.split_once(':').map_or((when, "saved"), |(w, m)| (w, m));
-            let memory = match memory {
-                "saved" => Memory::Saved,
-                "nothing" => Memory::Nothing,
-                "everything" => Memory::Everything,
-                other => {
-                    return Err(format!("memory `{other}` is not saved, nothing or everything"));
-                }
-            };
-            let what = What::Restart(node(who)?, memory);
-            Ok(Fault { what, when: moment(when)?, until: None })
+            restart(who, when)
         }
         "pause" => {
             let (who, span) = at()?;
@@ -169,15 +159,7 @@ fn parse(text: &str) -> Result<Fault, String> {
             let what = What::Suspect(node(who)?, node(whom)?);
             Ok(Fault { what, when: moment(when)?, until: None })
         }
-        "rate" => {
-            let (who, factor) = rest.split_once('*').ok_or("a rate needs NODE*FACTOR")?;
-            let rate: f64 = factor.parse().map_err(|_| format!("`{factor}` is not a number"))?;
-            if !(0.001..=1000.0).contains(&rate) {
-                return Err(format!("rate {rate} is not between 0.001 and 1000"));
-            }
-            let what = What::Rate(node(who)?, rate);
-            Ok(Fault { what, when: When::Time(0.0), until: None })
-        }
+        "rate" => rate(rest),
         "lose" => Ok(message(selector(rest)?, Mishap::Lose)),
         "duplicate" => Ok(message(selector(rest)?, Mishap::Duplicate)),
         "delay" => {
@@ -186,6 +168,30 @@ fn parse(text: &str) -> Result<Fault, String> {
         }
         other => Err(format!("`{other}` is unknown")),
     }
+}
+
+/// `WHO` restarts at `TIME[:MEMORY]`.
+fn restart(who: &str, when: &str) -> Result<Fault, String> {
+    let (when, memory) = when.split_once(':').map_or((when, "saved"), |(w, m)| (w, m));
+    let memory = match memory {
+        "saved" => Memory::Saved,
+        "nothing" => Memory::Nothing,
+        "everything" => Memory::Everything,
+        other => return Err(format!("memory `{other}` is not saved, nothing or everything")),
+    };
+    let what = What::Restart(node(who)?, memory);
+    Ok(Fault { what, when: moment(when)?, until: None })
+}
+
+/// `NODE*FACTOR`.
+fn rate(text: &str) -> Result<Fault, String> {
+    let (who, factor) = text.split_once('*').ok_or("a rate needs NODE*FACTOR")?;
+    let rate: f64 = factor.parse().map_err(|_| format!("`{factor}` is not a number"))?;
+    if !(0.001..=1000.0).contains(&rate) {
+        return Err(format!("rate {rate} is not between 0.001 and 1000"));
+    }
+    let what = What::Rate(node(who)?, rate);
+    Ok(Fault { what, when: When::Time(0.0), until: None })
 }
 
 fn message(selector: Selector, mishap: Mishap) -> Fault {

@@ -163,7 +163,7 @@ pub enum Incident {
     Violation {
         /// Its name.
         property: &'static str,
-        /// What happened.
+        /// The unexpected event, in words.
         detail: String,
     },
 }

@@ -65,16 +65,15 @@ pub struct Line {
     pub fine: usize,
     /// Of how many.
     pub runs: usize,
-    /// What was measured, by column: how it spreads over the runs; none where there was nothing to
-    /// measure.
+    /// The measured values by column, as their spread over the runs; none if there was nothing to measure.
     pub measured: Vec<Option<Spread>>,
     /// How many single times that rests on in all runs together, by column; none where it is one
     /// figure a run.
     pub samples: Vec<Option<u64>>,
     /// Whether no algorithm in the same case is better, by column.
     pub best: Vec<bool>,
-    /// What the tightest formula says of the most that may be measured, by column: as the book writes
-    /// it, and its value; none where there is no formula or it does not apply.
+    /// The tightest upper bound by column: the formula as the book writes
+    /// it, and its value. None if there is no formula or it does not apply.
     pub formulas: Vec<Option<(String, f64)>>,
     /// Why there is no such formula, by column; none where nobody asks for one.
     pub without: Vec<Option<String>>,
@@ -85,7 +84,7 @@ pub struct Line {
     pub command: String,
 }
 
-/// Runs the contest; `watch` hears of every algorithm before its turn.
+/// Runs the contest; `watch` is called with every algorithm before its turn.
 pub fn compare(contest: &Contest, mut watch: impl FnMut(&str)) -> Result<Comparison, Error> {
     let columns = contest.problem.columns;
     let (mut lines, mut left_out) = (Vec::new(), Vec::new());

@@ -67,7 +67,7 @@ pub struct Fit {
     pub law: Law,
     /// Its factor.
     pub a: f64,
-    /// What it starts from.
+    /// The constant term.
     pub b: f64,
     /// How much of the variation it explains, from 0 to 1.
     pub r2: f64,
@@ -82,7 +82,7 @@ pub enum Finding {
     Follows(Fit),
     /// They follow none; this one comes nearest.
     NoneFits(Fit),
-    /// There are only so many different n: any law fits those.
+    /// There are only so many different n: any law fits so few.
     TooFew(usize),
 }
 

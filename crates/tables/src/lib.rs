@@ -16,7 +16,7 @@ mod parquet;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Table {
     columns: Vec<Column>,
-    /// What is known of the whole: names and values. Parquet keeps them, CSV has no place for them.
+    /// Facts about the whole table: names and values. Parquet keeps them; CSV has no place for them.
     pub about: Vec<(String, String)>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Column {
     pub(crate) values: Values,
 }
 
-/// What is in a column. Every value may be missing.
+/// The values of a column. Every value may be missing.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Values {
     Int(Vec<Option<i64>>),

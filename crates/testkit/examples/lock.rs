@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 struct Lock {
     clock: LamportClock,
     state: State,
-    /// Whom we answer when we leave.
+    /// The processes that get our answer when we leave.
     deferred: ProcessSet,
 }
 

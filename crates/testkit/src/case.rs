@@ -15,7 +15,7 @@ pub struct Case<P> {
     pub setup: Setup,
     /// Which processes start, and how often each client asks.
     pub workload: Workload,
-    /// What is judged.
+    /// The properties to judge.
     pub watch: Watch,
     /// The options of the checker.
     pub options: Options,
@@ -254,7 +254,7 @@ impl<P: Algorithm + Portable> Case<P> {
         }
     }
 
-    /// What is judged of a simulated run.
+    /// The properties to judge in a simulated run.
     fn simulated_watch(&self) -> Watch {
         Watch { order: self.watch.order, ..Watch::all(&P::SHEET) }
     }
@@ -294,12 +294,12 @@ impl<P: Algorithm + Portable> Case<P> {
     }
 }
 
-/// What the checker found.
+/// The result of the checker.
 #[derive(Clone)]
 pub struct Found {
     /// exhausted, violated or bounded.
     pub verdict: &'static str,
-    /// What broke.
+    /// The violated property.
     pub property: Option<&'static str>,
     /// The length of a shortest witness.
     pub length: usize,
@@ -348,7 +348,7 @@ const LAST_STEPS: usize = 60;
 /// Longer runs are not recorded for it.
 const MOST_TOLD: u64 = 100_000;
 
-/// What the simulator saw.
+/// The result of a simulated run.
 #[derive(Debug)]
 pub struct Seen<P: Algorithm> {
     /// Whether nothing more could happen.
@@ -359,7 +359,7 @@ pub struct Seen<P: Algorithm> {
     pub kinds: Vec<(String, u64)>,
     /// How long it took, in T.
     pub time: f64,
-    /// What broke.
+    /// The violations, in words.
     pub violations: Vec<String>,
     /// The processes whose clients wait at the end.
     pub waiting: Vec<ProcessId>,
@@ -371,7 +371,7 @@ pub struct Seen<P: Algorithm> {
     pub monitor: <P::Problem as Problem<P>>::Monitor,
     /// How many steps processes made.
     pub steps: u64,
-    /// What was simulated, to be told step by step if a test fails.
+    /// The simulated case, whose story is printed if a test fails.
     case: Case<P>,
 }
 

@@ -1,4 +1,4 @@
-// What the server answers.
+// Requests to the server, and its answers.
 
 const token = (() => {
   const given = new URLSearchParams(location.search).get('token');

@@ -1,4 +1,4 @@
-// Who is linked with whom, in step with time: who holds what, who points at whom, what is flying.
+// The graph at one moment: links, holders, pointers between processes, messages on their way.
 
 import { $, h, s } from './dom.js';
 import { t } from './i18n.js';

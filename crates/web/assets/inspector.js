@@ -1,4 +1,4 @@
-// What one sees of the moment: properties, the price so far, what happens, a message, everyone's state.
+// The inspector of the moment: properties, cost so far, events, a message, the state of each process.
 
 import { h } from './dom.js';
 import { t } from './i18n.js';

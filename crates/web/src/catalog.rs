@@ -17,7 +17,7 @@ pub(crate) async fn catalog(State(shared): State<Arc<Shared>>) -> impl IntoRespo
     ([(header::CONTENT_TYPE, "application/json")], shared.catalog_text.clone())
 }
 
-/// All that the page has to know of `catalog`.
+/// The part of `catalog` that the page needs.
 pub(crate) fn text(catalog: &Catalog) -> String {
     let topologies: Vec<_> = Spec::kinds().iter().filter(|(kind, _)| *kind != "FILE").collect();
     let properties: Vec<_> = catalog.properties().iter().map(|p| (p.word, p.meaning)).collect();

@@ -202,7 +202,7 @@ fn line(mut text: Vec<u8>) -> Bytes {
     text.into()
 }
 
-/// What is said, until it is over; dropped when the reader goes away.
+/// The lines of an answer until it is complete; dropped when the reader goes away.
 struct Lines {
     heard: Receiver<Bytes>,
     _abandoned: Abandoned,

@@ -1,6 +1,6 @@
-//! A run as the page draws it: what happened, where it lies on the axis, who is linked with whom.
+//! A run as the page draws it: events, their positions on the axis, links between processes.
 //!
-//! Words are told once and named by their number; entries and messages are lists, as short as JSON
+//! Each text is written once and named by its number. Entries and messages are lists, as short as JSON
 //! can be. The page's `model.js` reads them.
 
 use std::collections::BTreeMap;
@@ -59,9 +59,9 @@ pub(crate) struct Track<'a> {
     ticks: Vec<(f64, &'a str, f64)>,
     /// Silence cut short: from, to, what it says.
     gaps: Vec<(f64, f64, &'a str)>,
-    /// What is cut: from, to, what.
+    /// Cuts of links: from, to, description.
     bands: Vec<(f64, f64, &'a str)>,
-    /// What lasts at a node: what, node, from, to, words.
+    /// Lasting situations of a node: kind, node, from, to, words.
     bars: Vec<(&'static str, u32, f64, f64, &'a str)>,
     kinds: Vec<&'a str>,
     words: Vec<String>,
@@ -156,7 +156,7 @@ impl<'a> Track<'a> {
     }
 }
 
-/// Whose entry it is, why it happened, in words, and the state after it.
+/// An entry in words: its node, its cause, and the state after it.
 fn told<'a>(
     entry: &'a Entry,
     header: &Header,
@@ -196,7 +196,7 @@ fn cause(step: &Step) -> u8 {
     }
 }
 
-/// What an entry changes about its node, one letter each: `w`aits, is `i`nside, is `o`ut again,
+/// The change of an entry's node, one letter each: `w`aits, is `i`nside, is `o`ut again,
 /// `l`eads, `f`ollows, is `n`o leader any more; is `d`own, `u`p, `s`leeps, is awa`k`e; `!` for what
 /// its assumptions rule out.
 fn change(entry: &Entry) -> &'static str {

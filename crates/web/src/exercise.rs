@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 #[derive(Serialize)]
 pub(crate) struct Exercise {
     scenario: Scenario,
-    /// What the check may do besides: see [`Budgets`](crate::checking::Budgets).
+    /// The budgets of the check: see [`Budgets`](crate::checking::Budgets).
     budgets: Value,
 }
 

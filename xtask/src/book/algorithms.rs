@@ -8,7 +8,7 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::{GATHERED, Program, write};
+use super::{GATHERED, Program, german, write};
 
 /// The words of a page in one language.
 struct Words {
@@ -325,11 +325,14 @@ fn guarantees(page: &mut String, words: &Words, full: &str) -> Result<()> {
         .skip_while(|line| line.is_empty())
         .take_while(|l| l.starts_with('|'))
         .collect();
+    let table = match words.folder {
+        "de" => german::translated(&table.join("\n"))?,
+        _ => table.join("\n"),
+    };
     writeln!(
         page,
-        "## {}\n\n{}\n\n```console\n$ konklave guarantees {full}\n```\n",
-        words.keeps,
-        table.join("\n")
+        "## {}\n\n{table}\n\n```console\n$ konklave guarantees {full}\n```\n",
+        words.keeps
     )?;
     Ok(())
 }

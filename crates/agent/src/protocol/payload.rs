@@ -72,7 +72,7 @@ mod tests {
         }
         assert_eq!(Payload::new(vec![255, 1]), Payload::Hex("ff01".into()));
         assert_eq!(Payload::new(b"\t\n".to_vec()), Payload::Text("\t\n".into()));
-        // Whatever a message consists of, it fits into a frame.
+        // Any message of the largest size fits into a frame, whichever bytes it has.
         for byte in [0, b'"', b'a', 0xff] {
             for other in [b'a', 0, b'\\'] {
                 let mut bytes = [byte, other, other, other].repeat(konklave::MAX_MESSAGE / 4);

@@ -94,7 +94,7 @@ impl Cluster {
         self.folder.path().join(format!("{i}.log"))
     }
 
-    /// What agent `i` has logged so far.
+    /// The log of agent `i` so far.
     pub(crate) fn logged(&self, i: usize) -> String {
         fs::read_to_string(self.log(i)).unwrap_or_default()
     }

@@ -29,7 +29,7 @@ struct Lock {
 struct Table {
     locks: BTreeMap<String, Lock>,
     next: u64,
-    /// What happened: grants (+token) and ends (-token), in order.
+    /// The history: grants (+token) and ends (-token), in order.
     history: Vec<(String, i64, Moment)>,
 }
 

@@ -55,6 +55,6 @@ fn a_service_behind_the_gate_never_sees_a_holder_of_the_past() {
     for wrong in [vec![], vec!["Konklave-Token: x".into()], vec![header(new), header(old)]] {
         assert_eq!(send(address, &wrong).0, 400, "{wrong:?}");
     }
-    // What was refused has changed nothing.
+    // The refused request has changed nothing.
     assert_eq!(send(address, &[header(new)]).0, 200);
 }

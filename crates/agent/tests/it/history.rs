@@ -31,7 +31,7 @@ pub(crate) fn parse(text: &str) -> Vec<Entry> {
     text.lines().map(|line| entry(line).unwrap_or_else(|| panic!("no entry: {line}"))).collect()
 }
 
-/// What is wrong with a history, if anything.
+/// Checks a history: the number of grants, or the first contradiction.
 pub(crate) fn judge(history: &[Entry]) -> Result<usize, String> {
     let mut inside: BTreeMap<&str, Token> = BTreeMap::new();
     let mut highest: BTreeMap<&str, Token> = BTreeMap::new();

@@ -92,7 +92,7 @@ impl Network {
         command
     }
 
-    /// What `from` sends no longer reaches `to`.
+    /// Drops all frames from `from` to `to`.
     pub(crate) fn cut(&self, from: usize, to: usize) {
         let (name, address) = (self.names[from].as_str(), address(to));
         let nobody = ["lladdr", "02:00:00:00:00:99", "nud", "permanent", "dev", "eth0"];

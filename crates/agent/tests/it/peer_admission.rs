@@ -29,7 +29,7 @@ fn cluster() -> Cluster {
     Cluster::planned(folder, free_addresses(3), plan)
 }
 
-/// Whether a status tells of a group of `n`.
+/// Whether a status shows a group of `n`.
 fn members(n: usize) -> impl Fn(&serde_json::Value) -> bool {
     move |s| {
         s["standing"] == "primary" && s["view"]["members"].as_array().is_some_and(|m| m.len() == n)
@@ -125,7 +125,7 @@ fn one_name_stands_for_all_founders() {
     let mut cluster = Cluster::planned(folder, addresses, plan);
     cluster.until(0, "three", members(3));
     serves(&cluster);
-    // One that comes again finds the others by the name.
+    // A restarted agent finds the others by the name.
     cluster.kill(1);
     cluster.start(1);
     cluster.until(1, "back", members(3));
@@ -210,7 +210,7 @@ fn a_stranger_on_the_port_of_an_agent_is_refused_with_the_reason() {
     assert_eq!(told(), before, "the same reason is told once");
 }
 
-/// Passes connections on to `to`, and writes down what callers say. When told to `spoil`, it
+/// Forwards connections to `to`, and records what callers send. With `spoil`, it
 /// changes one byte.
 struct Tap {
     address: SocketAddr,
@@ -268,7 +268,7 @@ fn replayed_connection_is_refused_and_changed_byte_loses_nothing() {
     let cluster = cluster();
     let (tap, key) = (Tap::new(cluster.address(0)), cluster.file("key"));
     let seed = tap.address.to_string();
-    // Nobody answers where it says it is: all that it and the first say to each other passes the tap.
+    // No process listens at the advertised address, so all bytes between this agent and the first pass the tap.
     let hole = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let nowhere = hole.local_addr().expect("bound").to_string();
     let flags = ["--key-file", &key, "--peers", &seed, "--advertise", &nowhere];

@@ -52,7 +52,7 @@ fn bracketed(text: &str, key: &str) -> Vec<String> {
     words.map(|word| word.trim_matches('"').to_owned()).collect()
 }
 
-/// What the pod of Kubernetes puts in for its variables.
+/// Replaces the variables as the pod of Kubernetes does.
 fn in_a_pod(word: &str) -> String {
     word.replace("$(POD)", "konklave-0").replace("$(IP)", "10.1.2.3")
 }
@@ -86,7 +86,7 @@ fn settings_of_the_recipes_are_understood() {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     settings(&words);
     assert!(line.ends_with("--config /etc/konklave/agent.toml"), "{line}");
-    // What is installed is what is built for it, here and in the container.
+    // The unit and the container install the program that the documented command builds.
     let docs = fs::read_to_string(root().join("book/en/operate/run.md")).expect("a text");
     let built = "cargo build --profile dist";
     for text in [&unit, &recipe("container/Dockerfile"), &docs] {

@@ -60,7 +60,7 @@ fn socket_of_another_program_is_left_alone() {
     assert!(socket.exists(), "it was another's");
 }
 
-/// One that is stopped takes no calls; when no more of them can wait, it is there all the same.
+/// A stopped agent accepts no connections. Even with a full queue of connections, its socket counts as in use.
 #[test]
 fn socket_of_stopped_agent_is_in_use() {
     let folder = Folder::new();

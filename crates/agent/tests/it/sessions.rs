@@ -293,7 +293,7 @@ fn folder_of_earlier_start_is_opened_for_allowed_users() {
     assert_eq!((mode(&run), mode(&socket)), (0o711, 0o666));
     let doctor = output(&socket, &["doctor"]);
     assert!(!String::from_utf8_lossy(&doctor.stdout).contains("way to the socket"));
-    // What lies above it is not for the agent to change.
+    // The folder above is not the agent's to change.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("ours");
     let shut = format!("{}: only its owner can enter", folder.path().display());
     let doctor = output(&socket, &["doctor"]);

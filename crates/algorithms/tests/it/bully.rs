@@ -3,7 +3,7 @@ use konklave_process::{ProcessId, Rng};
 use konklave_sim::{Delay, Ending, Pace};
 use konklave_testkit::{Case, Seen};
 
-/// n processes, the highest down from the start, `detectors` told to elect.
+/// n processes, the highest down from the start; `detectors` are the processes that start an election.
 fn headless(n: usize, detectors: &[u32]) -> Case<Bully> {
     Case::complete(n).down(&[n as u32 - 1]).initiators(detectors)
 }
@@ -12,7 +12,7 @@ fn hardened(case: &Case<Bully>) -> Case<Bully> {
     case.clone().set("mode", "hardened")
 }
 
-/// Whom each process follows in the end.
+/// The leader of each process in the end.
 fn followed(seen: &Seen<Bully>) -> Vec<Option<u32>> {
     seen.processes.iter().map(|p| p.coordinator().map(|p| p.0)).collect()
 }
@@ -54,7 +54,7 @@ fn it_takes_a_timeout_and_two_delays() {
 fn in_every_synchronous_run_one_detector_costs_the_same() {
     for n in 2..=4 {
         for i in 0..n - 1 {
-            // Nobody crashes, so nobody needs the second timeout; it would only be counted, too.
+            // No process crashes, so none needs the second timeout; it would only add to the count.
             let case = headless(n as usize, &[i]).mistake("no-second-timeout").counting();
             let above = n - 1 - i;
             let exact = above * above + n - 2;
@@ -163,7 +163,7 @@ fn b1_a_late_message_of_a_dead_coordinator() {
     let case = case.almost_synchronous(2);
     case.check().violated("agreement", 15);
     hardened(&headless(4, &[0])).crashes(1, 0).almost_synchronous(1).check().exhausted(29_188);
-    // The same as a story; nobody's detector tells of the crash.
+    // The same as a story, without a report of the crash by a detector.
     let story = headless(4, &[0])
         .fault("delay:2>0/Coordinator+5")
         .fault("delay:2>1/Coordinator+30")
@@ -172,7 +172,7 @@ fn b1_a_late_message_of_a_dead_coordinator() {
     let seen = story.simulate();
     assert_eq!(followed(&seen)[..2], [Some(1), Some(2)], "0 believes 1, and 1 a dead one");
     assert_eq!(seen.violations.len(), 1, "{:?}", seen.violations);
-    // With a reminder from those in office, a dead one is found out.
+    // If the leader sends a regular reminder, its death is noticed.
     let seen = hardened(&story).set("ping", 10).config(|c| c.time_limit = 300.0).simulate();
     assert_eq!(followed(&seen)[..2], [Some(1), Some(1)]);
 }
@@ -235,7 +235,7 @@ fn b5_a_flapping_highest_deposes_the_incumbent_each_time() {
         let (seen, first) = (story.simulate(), headless(n, &[0]).simulate().sent);
         assert_eq!(seen.sent - first, 5 * (n as u64 - 1), "it only announces itself");
         assert_eq!((seen.summary.elections, seen.summary.leader), (6, Some(ProcessId(top))));
-        // Hardened, its first reign after a restart may be an old one, and it is told so.
+        // In the hardened form, a restarted process may announce an old reign; the others correct it.
         let seen = hardened(&story).simulate();
         assert_eq!(followed(seen.well()), vec![Some(top); n]);
     }

@@ -7,12 +7,12 @@ fn for_time(n: usize, time: f64) -> Case<Bully1982> {
     Case::complete(n).config(|c| c.time_limit = time)
 }
 
-/// Nobody looks after the others from time to time: the run ends.
+/// No process checks the others from time to time, so the run ends.
 fn once(n: usize) -> Case<Bully1982> {
     Case::complete(n).set("check", 0)
 }
 
-/// Whom each process follows in the end.
+/// The leader of each process in the end.
 fn followed(seen: &Seen<Bully1982>) -> Vec<Option<u32>> {
     seen.processes.iter().map(|p| p.coordinator().map(|p| p.0)).collect()
 }

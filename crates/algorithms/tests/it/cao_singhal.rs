@@ -149,7 +149,7 @@ fn who_displaces_the_head_of_a_queue_must_have_it_fail() {
         let case = four().set("quorums", "0:4,5;1:4,5;2:4,5;3:4").mistake("no-displaced-failed");
         case.check().violated("deadlock", 21);
     }
-    // Three clients do not show it: the next in line is told when a lock is given.
+    // Three clients do not show the mistake: the next one in the queue gets a message when the lock is granted.
     let three = arbiters(TWO_TWO_ONE, [1, 1, 1]).mistake("no-displaced-failed");
     three.check().exhausted(15_485);
 }
@@ -170,7 +170,7 @@ fn to_whom_a_lock_is_passed_on_is_a_matter_of_speed_only() {
 
 #[test]
 fn order_is_not_kept_with_any_clock() {
-    // A lock that is passed on does not come from the arbiter who knows of the older request.
+    // A lock that is passed on does not come from the arbiter that knows of the older request.
     for (clock, fifo, not_fifo) in [("requests", 13, 10), ("full", 14, 14)] {
         let case = triangle([2, 1, 1]).set("clock", clock).ordered();
         case.check().violated("happened-before order", fifo);
@@ -231,7 +231,7 @@ fn schedule_2_a_stale_transfer() {
     let case = arbiters(BOTH, [1, 1, 1]);
     LockSchedule::new(&case).play(schedule).finish().all_well();
     let mut run = LockSchedule::new(&case.mistake("timestamps-only"));
-    // Everyone was served, but the lock of 4 was passed on to one who has left.
+    // All clients were served, but the lock of 4 was passed on to a process that has left.
     assert!(run.play(schedule).finish().waiting.is_empty());
     run.ask(0);
     assert_eq!(run.finish().waiting_ids(), [0]);

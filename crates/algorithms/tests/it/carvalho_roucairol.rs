@@ -78,7 +78,7 @@ fn order_is_lost_although_all_messages_carry_the_clock() {
 #[test]
 fn a_kept_permission_overtakes_a_request_that_it_knows_of() {
     let mut run = Script::<CarvalhoRoucairol>::new(3);
-    // 0 hears of 2's request, then answers 1: so 1 has heard of it, too, before it asks again.
+    // 0 receives 2's request, then answers 1. So 1 has received the request, too, before it asks again.
     run.acquire(1).acquire(2).deliver(2, 0).deliver(1, 0).deliver(0, 1);
     assert_eq!(run.inside, [1]);
     run.leave(1).acquire(1);

@@ -185,7 +185,7 @@ fn schedule_c1_a_message_does_not_outlive_its_owner() {
 
 #[test]
 fn schedule_c2_a_flag_that_was_left_behind_is_cleared_by_the_next_election() {
-    // 0 starts anew as soon as it knows the leader; its number overtakes the word of the winner.
+    // 0 starts anew as soon as it knows the leader; its number overtakes the announcement of the winner.
     let three = ring(3).requests(&[2, 1, 1]);
     three.clone().no_fifo().check().violated("deadlock", 9);
     assert_eq!(three.clone().check().verdict, "exhausted");

@@ -84,7 +84,7 @@ fn uneven<P: Algorithm + Portable>(case: Case<P>, seed: u64) -> Case<P> {
     case.config(|c| (c.seed, c.delay) = (seed, Delay::Uniform(0.2, 1.8)))
 }
 
-/// Everyone asks up to three times, when it likes, and stays for a while.
+/// Each process makes up to three requests at random times, and stays inside for a while.
 fn busy<P: Algorithm + Portable>(case: Case<P>, seed: u64) -> Case<P> {
     let mut rng = Rng::new(seed);
     let n = case.setup.group.len();
@@ -211,7 +211,7 @@ fn acknowledgements_cost_nothing_while_only_one_asks() {
     for n in 1..=8 {
         let case = only(Case::<RicartAgrawalaAcknowledged>::complete(n), n - 1, 3);
         assert_eq!(locks(&uneven(case.clone(), 1)), 2, "n = {n}");
-        // Who takes the others for crashed may be wrong, and is promised nothing.
+        // A process that takes live processes for crashed may be wrong; its costs have no bound.
         let hasty = case.set("timeout", 1).set("model", "asynchronous");
         assert_eq!(locks(&uneven(hasty, 1)), 0, "n = {n}");
     }

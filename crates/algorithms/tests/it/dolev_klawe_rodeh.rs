@@ -40,7 +40,7 @@ fn the_count_does_not_depend_on_the_schedule() {
     for n in 1..=5 {
         for ids in arrangements(n) {
             let all = ring(n as usize).ids(&ids).simulate().well().sent as u32;
-            // Who joins has started before it handles anything, whoever began.
+            // With `join` a process starts before it handles its first message, whichever process began.
             let case = ring(n as usize).ids(&ids).initiators(&[0]).set("join", true);
             let found = case.counting().check();
             assert_eq!((found.verdict, found.messages), ("exhausted", Some((all, all))));
@@ -52,7 +52,7 @@ fn the_count_does_not_depend_on_the_schedule() {
 fn without_fifo_three_of_four_small_rings_fail() {
     let cases = || every_ring(1..=4, ring).map(Case::no_fifo);
     assert_eq!(violated(cases()), (75, 108));
-    // Even if nobody minds a value that overtook another, the election ends without a leader.
+    // If processes ignore that a value overtook another, the election ends without a leader.
     assert_eq!(violated(cases().map(|case| case.judge(&["deadlock"]))), (75, 108));
     ring(2).no_fifo().check().violated("expected inputs", 4);
 }

@@ -1,6 +1,6 @@
-//! Every election with faults: a crash at every step of a run, with and without a return; every
-//! message lost once; a partition that heals. Whatever strikes, an epoch has one leader; and who
-//! claims to get over it follows one live leader in the end. `KONKLAVE_LONG=1`: 1000 seeds each.
+//! Every election with faults: a crash at every step of a run, with and without a restart; every
+//! message lost once; a partition that heals. Under each fault an epoch has one leader. If an algorithm
+//! promises to survive the fault, all follow one live leader in the end. `KONKLAVE_LONG=1`: 1000 seeds each.
 
 use std::fmt::Write as _;
 
@@ -29,9 +29,9 @@ use konklave_testkit::{Case, Seen};
 /// The faults of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Strike {
-    /// Someone crashes, right after a step.
+    /// A process crashes, right after a step.
     Crash,
-    /// Someone crashes, right after a step, and comes back.
+    /// A process crashes, right after a step, and restarts.
     Return,
     /// A message is lost.
     Loss,
@@ -55,7 +55,7 @@ fn seeds() -> u64 {
     if long() { 1000 } else { 50 }
 }
 
-/// Every step is struck in the runs of so many seeds; one step in those of the others.
+/// For so many seeds, a fault strikes at every step; for the other seeds, at one step.
 fn thorough() -> u64 {
     if long() { 20 } else { 2 }
 }
@@ -80,14 +80,14 @@ where
     }
 }
 
-/// Whether everyone alive follows one who is alive. Where a crash divides a graph whose processes
-/// speak only along its edges, that holds in each part.
+/// Whether all live processes follow the same live one. If a crash divides a graph whose processes
+/// communicate only along its edges, each part is judged alone.
 fn settled<P>(case: &Case<P>, seen: &Seen<P>, down: Option<ProcessId>) -> Result<(), String>
 where
     P: Algorithm<Problem = Election> + Inspect<Request = Request, Indication = Indication>,
 {
     let group = &case.setup.group;
-    // On a ring of known order who is dead is skipped.
+    // On a ring with a known order, crashed processes are skipped.
     let everyone_reaches_everyone =
         ["bully", "bully-1982", "chang-roberts", "invitation", "quorum", "ring-list"]
             .contains(&P::SHEET.name);
@@ -137,7 +137,7 @@ where
     Ok(())
 }
 
-/// What one sweep came to: runs, those that settled, the first that broke its word.
+/// The result of one sweep: runs, settled runs, the first run that broke a promise.
 #[derive(Default, Debug)]
 struct Tally {
     runs: u32,
@@ -214,7 +214,7 @@ where
     tally
 }
 
-/// A group of three to seven; everyone starts, or one does.
+/// A group of three to seven; all start, or one does.
 fn group<P: Algorithm + Portable>(seed: u64, topology: fn(usize, &mut Rng) -> Topology) -> Case<P> {
     let mut rng = Rng::new(seed).fork(7);
     let n = 3 + rng.below(5) as usize;
@@ -251,7 +251,7 @@ fn graph(n: usize, rng: &mut Rng) -> Topology {
     Topology::random_graph(n, m, rng).expect("so many edges fit")
 }
 
-/// Whatever strikes, but for `breaks`, there is one leader per epoch; and where it `heals`, every run
+/// Under every fault but `breaks` there is one leader per epoch. Under the faults `heals`, every run
 /// settles.
 #[track_caller]
 fn expect<P>(make: impl Fn(u64) -> Case<P>, heals: &[Strike], breaks: &[Strike])

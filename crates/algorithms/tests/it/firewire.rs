@@ -5,7 +5,7 @@ use konklave_testkit::Case;
 
 use crate::graphs::long;
 
-/// Everyone feels the reset, nothing runs late, and of each kind of wait there is one.
+/// All processes feel the reset, no message is late, and each kind of wait occurs once.
 fn bare(topology: Topology) -> Case<FireWire> {
     let case = Case::<FireWire>::on(topology).set("reset", "wire").set("timeout", 0);
     case.set("short-max", 240).set("long-max", 570)

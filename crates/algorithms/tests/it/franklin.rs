@@ -54,7 +54,7 @@ fn the_count_does_not_depend_on_the_schedule() {
     for n in 1..=4 {
         for ids in arrangements(n) {
             let all = ring(n as usize).ids(&ids).simulate().well().sent as u32;
-            // Who joins has started before it handles anything, whoever began.
+            // With `join` a process starts before it handles its first message, whichever process began.
             for first in 0..n {
                 let case = ring(n as usize).ids(&ids).initiators(&[first]).set("join", true);
                 let found = case.counting().check();

@@ -17,7 +17,7 @@ pub(crate) fn long() -> bool {
     std::env::var_os("KONKLAVE_LONG").is_some_and(|value| value == "1")
 }
 
-/// What came of many checks.
+/// The totals of many checks.
 #[derive(Debug, Default)]
 pub(crate) struct Swept {
     pub(crate) cases: u32,

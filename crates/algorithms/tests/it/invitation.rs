@@ -7,14 +7,14 @@ fn for_time(n: usize, time: f64) -> Case<Invitation> {
     Case::complete(n).config(|c| c.time_limit = time)
 }
 
-/// A small group in which nobody who has founded so many groups invites any more.
+/// A small group in which a process invites no more after it has founded `max_count` groups.
 fn small(n: usize, max_count: u32) -> Case<Invitation> {
     let mut case = Case::complete(n).set("max-count", max_count);
     case.options.detector = false;
     case.judge(&["one leader per epoch", "growing epochs"])
 }
 
-/// Whom each process follows in the end.
+/// The leader of each process in the end.
 fn followed(seen: &Seen<Invitation>) -> Vec<Option<u32>> {
     seen.processes.iter().map(|p| p.leader().map(|p| p.0)).collect()
 }

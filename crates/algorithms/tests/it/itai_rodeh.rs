@@ -9,7 +9,7 @@ fn ring(n: usize) -> Case<ItaiRodeh> {
     Case::directed_ring(n)
 }
 
-/// Draws from `range` numbers and tells no phases: finite, so that all draws can be explored.
+/// Draws from `range` numbers, and messages carry no phase: finite, so that all draws can be explored.
 fn finite(n: usize, range: u32) -> Case<ItaiRodeh> {
     ring(n).set("range", range).set("phases", "untold")
 }

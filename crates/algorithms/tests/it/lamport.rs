@@ -93,10 +93,10 @@ fn without_fifo_two_enter_after_four_steps() {
 #[test]
 fn an_acknowledgement_that_overtakes_a_request_lets_both_in() {
     let mut run = Script::<Lamport>::new(2);
-    // 1's request tells 0 that nothing older comes from 1: 0 enters, and acknowledges.
+    // 1's request proves to 0 that no older one comes from 1: 0 enters, and acknowledges.
     run.acquire(0).acquire(1).deliver(1, 0);
     assert_eq!(run.inside, [0]);
-    // The acknowledgement tells 1 the same of 0, whose request it has overtaken.
+    // The acknowledgement proves the same to 1 about 0, although it has overtaken 0's request.
     run.deliver_after(0, 1, 1);
     assert_eq!(run.inside, [0, 1]);
     // In their order, 1 waits until 0 has left.
@@ -126,7 +126,7 @@ fn a_crash_stops_the_others_but_a_lost_request_lets_two_in() {
     let case = Case::<Lamport>::complete(3).requests(&[1, 0, 1]).crashes(1, 0);
     case.check().violated("deadlock", 7);
     case.judge(&["mutual exclusion"]).check().exhausted(13_275);
-    // Whoever lost a request takes the next message for a sign that none was sent.
+    // A process that lost a request takes the next message as proof that no request was sent.
     let case = Case::<Lamport>::complete(2).mishaps(1, 0);
     case.judge(&["mutual exclusion"]).check().violated("mutual exclusion", 5);
 }

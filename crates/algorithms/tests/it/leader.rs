@@ -43,7 +43,7 @@ fn every_run_has_one_leader_per_epoch() {
 
 #[test]
 fn k12_a_leader_that_is_excluded_has_lost_its_lease_before_another_leads() {
-    // 0 hears nothing any more and suspects nothing: it believes in itself as long as its lease lasts.
+    // 0 receives nothing any more and suspects no process: it counts itself as leader until its lease ends.
     let cut = Case::<Leader>::complete(3).requests(&[0; 3]).set("lease", 60);
     let cut = cut.config(|c| (c.time_limit, c.detect_after) = (300.0, None));
     let faults = ["cut:1>0@9", "cut:2>0@9", "suspect:1>0@10", "suspect:2>0@10"];

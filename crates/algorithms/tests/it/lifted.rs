@@ -200,7 +200,7 @@ fn a_tenth_of_messages_lost_and_a_tenth_doubled_do_no_harm() {
             assert!(seen.violations.is_empty(), "{why}: {:?}", seen.violations);
             assert!(seen.waiting.is_empty(), "{why}: {:?} wait for ever", seen.waiting);
             // With so many losses, live processes are suspected and excluded, too. Their requests are
-            // void then, and they are told so.
+            // void then, and the processes are notified.
             let least = if crashed.is_some() { 24 } else { 30 };
             let summary = &seen.summary;
             assert!(summary.entries + summary.excluded >= least, "{why}: {summary:?}");

@@ -1,5 +1,5 @@
-//! Links that break, for good or until they are mended: who lives on a graph gets over it, each
-//! part of the graph for itself. Both ends suspect each other, as they would after a crash.
+//! Links that break, for good or until they are repaired. An algorithm for graphs survives that; each
+//! part of the graph elects on its own. Both ends suspect each other, as they would after a crash.
 
 use konklave_algorithms::Algorithm;
 use konklave_algorithms::election::firewire::FireWire;
@@ -15,7 +15,7 @@ fn links(graph: &Topology) -> Vec<(usize, usize)> {
     (0..graph.len()).flat_map(after).collect()
 }
 
-/// Who is together when a link is broken: with the first, and without it.
+/// The two parts of a graph with a broken link: with the first process, and without it.
 fn parts(graph: &Topology, broken: Option<(usize, usize)>) -> [Vec<usize>; 2] {
     let is_whole = |a: usize, b: usize| broken != Some((a.min(b), a.max(b)));
     let mut first = vec![0];
@@ -29,7 +29,7 @@ fn parts(graph: &Topology, broken: Option<(usize, usize)>) -> [Vec<usize>; 2] {
     [first, others]
 }
 
-/// Asserts that all of `part` follow the one of them who leads.
+/// Asserts that all processes of `part` follow one of them, which leads.
 #[track_caller]
 fn settled<P>(case: &Case<P>, seen: &Seen<P>, part: &[usize], what: &str)
 where

@@ -59,7 +59,7 @@ fn the_thirteen_of_the_sources_cost_nine_messages_each() {
 
 #[test]
 fn two_delays_between_entries_and_one_where_the_arbiter_is_among_the_two() {
-    // Who leaves and who comes share an arbiter that is neither of them.
+    // The leaving and the entering process share an arbiter that is neither of them.
     let case = arbiters(TWO_TWO_ONE, [1, 1, 1]).config(|c| c.hold = Pace::Constant(9.0));
     let delay = case.simulate().well().summary.sync_delay.unwrap();
     assert_eq!((delay.min, delay.max), (2.0, 2.0));

@@ -53,7 +53,7 @@ mod virtual_tree;
 mod virtual_tree_wave;
 mod voting;
 
-// What these crates have compiled already, the tests need not compile once more.
+// Code that these crates have compiled already is not compiled once more for the tests.
 use konklave_algorithms::mutex::Summary;
 use konklave_algorithms::{Algorithm, Facts, Metric, Problem};
 use konklave_builtin_election as _;

@@ -91,7 +91,7 @@ fn order_holds_for_three_with_fifo_and_breaks_for_four_and_without() {
     let case = Case::<NaimiTrehel>::complete(3).requests(&[2, 2, 2]).ordered();
     case.check().exhausted(2236);
     case.no_fifo().check().violated("happened-before order", 9);
-    // A request that was sent on to one who waits may come after the token, which took another way.
+    // A request that was forwarded to a waiting process may arrive after the token, which took another way.
     let case = Case::<NaimiTrehel>::complete(4).requests(&[1, 2, 2, 1]).ordered();
     case.check().violated("happened-before order", 14);
     let mut case = Case::<NaimiTrehel>::complete(3).requests(&[0, 1, 1]).ordered();

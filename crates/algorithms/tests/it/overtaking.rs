@@ -1,7 +1,7 @@
-//! Starvation: how often may those who knew of a request when they asked go before it?
+//! Starvation: how often may a process overtake a request that it knew of when it made its own?
 //!
-//! From the request on, entries are not bounded by any algorithm: while the request is on its way,
-//! others come and go. So only those count who knew better.
+//! No algorithm bounds the entries after a request that is still on its way: the others do not know it yet.
+//! So only entries of processes that knew the request count.
 
 use konklave_algorithms::Algorithm;
 use konklave_algorithms::mutex::carvalho_roucairol::CarvalhoRoucairol;
@@ -32,7 +32,7 @@ fn most<P: Algorithm + Portable>(case: Case<P>) -> u32 {
     unreachable!("a run of finitely many requests has finitely many entries")
 }
 
-/// What `case` says for 2 and for 3 wishes of the others; the last asks once.
+/// The results for 2 and for 3 requests of the others; the last process requests once.
 fn both<P: Algorithm + Portable>(case: Case<P>) -> [u32; 2] {
     [2, 3].map(|often| most(case.clone().requests(&[often, often, 1])))
 }
@@ -54,7 +54,7 @@ fn however_often_the_others_ask_nobody_is_overtaken_more_often() {
 
 #[test]
 fn a_request_that_is_still_on_its_way_to_some_is_overtaken_by_others_who_know_it() {
-    // A message that takes long enough; all messages arrive, so nobody starves.
+    // A message with a long but finite delay; all messages arrive, so no process starves.
     assert_eq!(both(Case::<RicartAgrawalaToken>::complete(3)), [3, 5]);
     assert_eq!(both(Case::<Raymond>::on(Topology::path(3))), [1, 2]);
     assert_eq!(both(Case::<CarvalhoRoucairol>::complete(3)), [1, 2]);

@@ -1,4 +1,4 @@
-//! What can be chosen with `--set`: whatever makes no sense is refused, and nothing panics.
+//! Values of `--set`: values that make no sense are refused, and nothing panics.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ const MAY_BE_ZERO: &[(&str, &str)] = &[
     ("virtual-tree-wave", "root"),
 ];
 
-/// What else makes no sense.
+/// Values of the right type that make no sense.
 const SENSELESS: &[(&str, &str, &str)] = &[
     ("ack", "share", "101"),
     ("itai-rodeh", "range", "1"),
@@ -91,11 +91,11 @@ const SENSELESS: &[(&str, &str, &str)] = &[
     ("ricart-agrawala", "clocks", "-1"),
 ];
 
-/// What never is a value, unless any text is one.
+/// Texts that are never a value, unless any text is one.
 const NO_VALUES: &[&str] =
     &["", "-1", "1.5", "1e3", " 1", "x", "<number>", "<text>", "16777216", "4294967296"];
 
-/// What may be one.
+/// Texts that may be a value.
 const NUMBERS: &[&str] = &["0", "1", "2", "1000000", "16777215"];
 
 #[derive(Default)]

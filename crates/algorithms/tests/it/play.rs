@@ -119,7 +119,7 @@ impl<P: Inspect> Play<P> {
         self
     }
 
-    /// Delivers all messages except those between these two sets.
+    /// Delivers all messages except the ones between these two sets.
     pub(crate) fn settle_apart(&mut self, side: &[u32]) -> &mut Self {
         let apart = |(a, b): (u32, u32)| side.contains(&a) != side.contains(&b);
         loop {

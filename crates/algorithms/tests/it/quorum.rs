@@ -11,12 +11,12 @@ fn small(n: usize, terms: u32) -> Case<Quorum> {
     case.judge(&["one leader per epoch"])
 }
 
-/// Process 0 is told to elect; the run is cut off after so many T.
+/// Process 0 gets a request to elect; the run is cut off after so many T.
 fn for_time(n: usize, time: f64) -> Case<Quorum> {
     Case::complete(n).initiators(&[0]).config(|c| c.time_limit = time)
 }
 
-/// Whom each process follows in the end, and in which term.
+/// The leader of each process in the end, and its term.
 fn followed(seen: &Seen<Quorum>) -> Vec<Option<(u32, u32)>> {
     let leader = |(i, p): (usize, &Quorum)| {
         p.leader(ProcessId(i as u32)).map(|(leader, term)| (leader.0, term))
@@ -32,7 +32,7 @@ fn agreed(seen: &Seen<Quorum>) -> (u32, u32) {
     all[0].unwrap()
 }
 
-/// What broke, by name, each once.
+/// The violated properties, each once.
 fn broken(seen: &Seen<Quorum>) -> Vec<&'static str> {
     let known = ["one leader per epoch", "one leader at a time", "agreement"];
     let name = |v: &String| known.into_iter().find(|name| v.starts_with(name)).unwrap_or("other");
@@ -98,7 +98,7 @@ fn q2_who_was_cut_off_deposes_the_leader_unless_it_asks_tentatively_first() {
 #[test]
 fn q3_a_leader_that_sleeps_past_its_lease_wakes_up_in_office() {
     let seen = for_time(3, 300.0).fault("pause:0@50-100").simulate();
-    // For the world it leads all the while; only a fence, the term, tells its work from the other's.
+    // For its clients it leads all the while; only a fence (the term) can reject its late work.
     assert_eq!(broken(&seen), ["one leader at a time"]);
     assert!(agreed(&seen).1 == 2);
 }

@@ -5,7 +5,7 @@ use konklave_testkit::Case;
 
 type Acknowledged = Case<RicartAgrawalaAcknowledged>;
 
-/// A group in which timeouts are right, and nothing else tells of a crash.
+/// A group in which timeouts are right, and are the only sign of a crash.
 fn synchronous(n: usize) -> Acknowledged {
     asynchronous(n).synchronous()
 }
@@ -109,11 +109,11 @@ fn a_holder_whose_traffic_is_late_is_taken_for_dead() {
         let case = case.config(|c| c.hold = Pace::Constant(40.0));
         (1..=9).fold(case, |case, i| case.fault(&format!("delay:0>2/Ack#{i}+{more}")))
     };
-    // There and back takes four, and five are allowed: nobody is taken for dead.
+    // A round trip takes four, and five are allowed: no process is taken for crashed.
     slow(2.0).simulate().well();
     let seen = slow(20.0).simulate();
     assert!(seen.violations[0].starts_with("mutual exclusion at 10000"), "{:?}", seen.violations);
-    // Who does not trust the clock waits for as long as it takes; who is patient does, too.
+    // A process that does not rely on the clock waits as long as the answer takes; so does one with a long timeout.
     slow(20.0).set("model", "asynchronous").simulate().well();
     slow(20.0).set("timeout", 23).simulate().well();
 }

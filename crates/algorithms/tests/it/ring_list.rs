@@ -34,7 +34,7 @@ fn every_run_of_rings_up_to_four_is_right_in_any_order_of_messages() {
         for case in [case.clone(), case.no_fifo()] {
             let found = case.counting().check();
             assert_eq!(found.verdict, "exhausted", "{found:?}");
-            // Who learns the outcome before it was to start does not start.
+            // A process that learns the outcome before its own start does not start.
             let rounds = if n > 1 { (2 * n, 2 * n * s) } else { (0, 0) };
             assert_eq!(found.messages, Some(rounds));
         }

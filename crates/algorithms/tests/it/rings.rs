@@ -1,4 +1,4 @@
-//! What the tests of elections on rings share.
+//! Helpers for the tests of elections on rings.
 
 use konklave_algorithms::election::{Election, Indication, Request};
 use konklave_algorithms::{Algorithm, Facts, Metric};
@@ -127,7 +127,7 @@ pub(crate) fn random_ring<P: Algorithm + Portable>(
     ring(n as usize).ids(&ids).initiators(&starters).config(|c| c.seed = seed)
 }
 
-/// The same with random delays, and everyone starts when it likes.
+/// The same with random delays and random starts of all processes.
 pub(crate) fn restless<P: Algorithm + Portable>(case: Case<P>) -> Case<P> {
     case.config(|c| {
         c.delay = Delay::Exponential(1.0);
@@ -142,7 +142,7 @@ pub(crate) fn random_ids(n: u32, rng: &mut Rng) -> Vec<u32> {
     ids
 }
 
-/// The highest of those who were told to start.
+/// The highest of the initiators.
 pub(crate) fn highest_initiator<P: Algorithm>(
     case: &Case<P>,
 ) -> Option<konklave_process::ProcessId> {

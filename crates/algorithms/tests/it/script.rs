@@ -1,4 +1,4 @@
-//! Runs of mutual exclusion told step by step: the adversarial schedules of the books.
+//! Runs of mutual exclusion, step by step: the adversarial schedules of the books.
 
 use konklave_algorithms::mutex::{Indication, Mutex, Request};
 use konklave_algorithms::{Algorithm, Setup};
@@ -8,9 +8,9 @@ use konklave_testkit::Bench;
 /// A group 0 to n − 1 in which nothing happens but what the test says.
 pub(crate) struct Script<P: Process> {
     members: Vec<Bench<P>>,
-    /// What is on its way: from, to, what.
+    /// The messages on their way: from, to, message.
     flight: Vec<(u32, u32, P::Message)>,
-    /// Who is in the critical section.
+    /// The processes in the critical section.
     pub(crate) inside: Vec<u32>,
 }
 
@@ -75,7 +75,7 @@ impl<P: Algorithm<Problem = Mutex> + Process<Request = Request, Indication = Ind
         self
     }
 
-    /// Everything that is on its way arrives, and what follows from it; who is inside stays there.
+    /// Delivers all messages on their way, and all that follow; a process that is inside stays there.
     pub(crate) fn settle(&mut self) -> &mut Self {
         while !self.flight.is_empty() {
             let (from, to, _) = self.flight[0];

@@ -124,11 +124,11 @@ fn as_printed_requests_get_lost_among_four() {
     case.no_fifo().check().violated("deadlock", 20);
 }
 
-/// T-S1: 0 holds the token. 2's first request to 1 is late: meanwhile the token has told 1 of it.
+/// T-S1: 0 holds the token. 2's first request to 1 is late; meanwhile the token has brought 1 the news of it.
 fn late_request(run: &mut Script<Singhal>) {
     run.acquire(1).acquire(2).deliver(2, 0).acquire(0).deliver(0, 2);
     assert_eq!(run.inside, [2]);
-    // The token knows nothing of 1: so 2 forgets that it has asked 1.
+    // The token has no news of 1: so 2 forgets that it has asked 1.
     run.leave(2).deliver(0, 2).acquire(2).deliver(2, 0);
     assert_eq!(run.inside, [0]);
     run.leave(0).deliver(1, 0).deliver(0, 1);
@@ -152,7 +152,7 @@ fn t_s1_a_late_request_is_ignored_as_printed_and_2_waits_for_ever() {
 fn t_s1_a_late_request_is_a_hint_and_2_is_served() {
     let mut run = Script::<Singhal>::new(3);
     late_request(&mut run);
-    // 1 tells 2 to ask it, 2 asks, and 1 sends the token.
+    // 1 answers the late request with a hint, 2 asks 1, and 1 sends the token.
     run.deliver(2, 1).deliver(1, 2).deliver(2, 1).deliver(1, 2);
     assert_eq!(run.inside, [2]);
 }
@@ -212,6 +212,6 @@ fn two_thousand_processes_serve_a_few() {
     let few: Vec<u32> = (0..n).map(|i| u32::from(i % 500 == 7)).collect();
     let seen = group(&few).simulate();
     assert_eq!(seen.well().summary.entries, 4);
-    // Everyone below is asked by each of the four, and each echoes to the others at most once.
+    // Each of the four asks all lower processes, and each of these echoes to the others at most once.
     assert!(seen.sent <= 7 + 507 + 1007 + 1507 + 4 + 12, "{}", seen.sent);
 }

@@ -81,10 +81,10 @@ fn a_duplicate_does_no_harm() {
 
 #[test]
 fn a_lost_request_is_served_by_a_later_holder_that_heard_of_it() {
-    // 2's request to the holder 0 is lost; 1, who heard of it, is served and sends the token on.
+    // 2's request to the holder 0 is lost. 1 has received it; 1 is served and sends the token on.
     let case = Case::<SuzukiKasami>::complete(3).requests(&[0, 1, 1]).fault("lose:2>0#1");
     assert_eq!(case.simulate().well().summary.entries, 2);
-    // If nobody else wants the token, it stays where nobody knows of the request.
+    // If no other process wants the token, it stays where the request is unknown.
     let seen =
         Case::<SuzukiKasami>::complete(3).requests(&[0, 0, 1]).fault("lose:2>0#1").simulate();
     assert_eq!(seen.waiting.len(), 1);

@@ -16,7 +16,7 @@ fn only(n: usize, place: usize, times: u32) -> Vec<u32> {
     (0..n).map(|i| if i == place { times } else { 0 }).collect()
 }
 
-/// What must hold even if those who crashed wait for ever.
+/// The properties that hold even if crashed processes wait for ever.
 const SAFETY: [&str; 5] =
     ["mutual exclusion", "one token", "growing fences", "expected inputs", "quiescence"];
 
@@ -62,7 +62,7 @@ fn a_lone_request_costs_a_call_the_way_to_it_and_an_idle_round() {
             let seen = ring(n).requests(&only(n, place, 1)).simulate();
             let call = (n - place) as u64;
             assert_eq!(seen.well().kind("Wake"), call, "n = {n}, place {place}");
-            // Those who were called let the token go on once more.
+            // The processes that were called pass the token on once more.
             assert_eq!(seen.sent, 2 * n as u64 + call - 1, "n = {n}, place {place}");
             assert_eq!(seen.summary.wait.unwrap().max, n as f64);
         }
@@ -188,7 +188,7 @@ fn a_lost_token_is_noticed_by_nobody() {
 #[test]
 fn who_loses_patience_finds_out_that_the_token_is_lost() {
     let patient = |n| ring(n).set("patience", 4).synchronous();
-    // Everything but quiescence: who has waited in vain for a report waits until someone asks.
+    // All properties but quiescence: a process that has waited in vain for a report waits until a request is made.
     let properties = ["mutual exclusion", "growing fences", "expected inputs", "deadlock"];
     // One asks: while two do, epochs follow each other for as long as the one stays inside.
     let once = |n, place| patient(n).requests(&only(n, place, 1)).judge(&properties);

@@ -31,7 +31,7 @@ const SAFETY: &[&str] = &[
 
 type Group = Case<VirtualSynchrony>;
 
-/// n processes whose attempts are not repeated; nobody sends, nobody asks for a view.
+/// n processes that do not repeat their attempts; none sends, none asks for a view.
 fn calm(n: usize) -> Group {
     Case::complete(n).requests(&vec![0; n]).set("retry", "off")
 }

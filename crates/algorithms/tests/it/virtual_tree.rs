@@ -5,7 +5,7 @@ use konklave_testkit::Case;
 
 use crate::graphs::{long, subsets};
 
-/// The messages of a start in which nobody moves.
+/// The messages of a start in which no process changes its parent.
 fn least(graph: &Topology) -> u64 {
     match graph.len() {
         1 => 0,
@@ -64,7 +64,7 @@ fn v5_who_takes_the_nearest_neighbour_left_may_take_its_own_child() {
 
 #[test]
 fn v6_where_a_crash_splits_nothing_everyone_is_attached_again() {
-    // Whoever crashes, the root or another: the rest of a triangle agrees on a root.
+    // If one process of a triangle crashes, root or not, the other two agree on a root.
     Case::<VirtualTree>::ring(3).initiators(&[0]).crashes(1, 0).check().exhausted(11_814);
     if long() {
         Case::<VirtualTree>::ring(4).initiators(&[0]).crashes(1, 0).check().exhausted(508_852);
@@ -78,13 +78,13 @@ fn a_crash_and_a_return_never_make_a_cycle() {
     case(Topology::path(2)).crashes(1, 1).check().exhausted(586);
     case(Topology::path(3)).crashes(1, 1).synchronous().check().exhausted(26_650);
     case(Topology::star(4)).crashes(1, 0).check().exhausted(13_880);
-    // Without synchrony it may be suspected when it is long back, and lose its place in the tree.
+    // Without synchrony, a process may be suspected long after its restart, and lose its place in the tree.
     case(Topology::path(3)).crashes(1, 1).check().violated("acyclic parents", 34);
 }
 
 #[test]
 fn a_root_that_nobody_missed_greets_those_who_wait_for_its_welcome() {
-    // It crashes before it came up, what it was told is lost, and it is back before it is suspected.
+    // The root crashes during the start, messages to it are lost, and it restarts before it is suspected.
     Case::<VirtualTree>::on(Topology::path(2)).crashes(1, 1).synchronous().check().exhausted(633);
     if long() {
         let case = Case::<VirtualTree>::ring(3).initiators(&[0]).crashes(1, 1).synchronous();
@@ -173,7 +173,8 @@ fn a_large_mesh_becomes_a_tree() {
 
 #[test]
 fn parts_cut_off_from_the_root_come_to_rest_whatever_the_cap() {
-    // They do not count to infinity: who has no parent lets all below it go before it takes one.
+    // Processes do not count to infinity: one without a parent dismisses its whole subtree before it takes a new
+    // parent.
     for seed in 0..1000 {
         let mut rng = Rng::new(seed);
         let n = 5 + rng.below(6) as usize;

@@ -96,7 +96,7 @@ fn graphs_by_chance_elect_their_highest_whoever_starts() {
         let seen = seen.simulate();
         let leader = seen.well().summary.leader;
         assert_eq!((leader, seen.summary.informed), (Some(ProcessId(n as u32 - 1)), n));
-        // Who moves may be sought by two; it echoes to one.
+        // Two processes may seek a process that moves; it echoes to one of them.
         let others = n as u64 - 1;
         assert!(seen.kind("Explore") >= others, "seed {seed}");
         assert_eq!((seen.kind("Echo"), seen.kind("Info")), (others, others), "seed {seed}");

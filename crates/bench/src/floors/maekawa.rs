@@ -1,9 +1,9 @@
-//! Maekawa's lock on a square grid, everyone asking once, by hand.
+//! Maekawa's lock on a square grid, in which each process makes one request, written by hand.
 //!
-//! It knows what the algorithm cannot know: all ask at the same logical time, so that an id of two
-//! bytes is a whole request; nobody asks twice, so that no message need say which request it is about;
-//! and where an arbiter stands in a quorum follows from the two ids. What is left is one cold queue or
-//! one cold bit for each message.
+//! It uses facts that the algorithm cannot know. All requests have the same logical time, so an id of two
+//! bytes is a whole request. No process makes a second request, so messages need not name their request.
+//! The two ids determine the place of an arbiter in a quorum. The rest is one queue or one bit for each
+//! message, which is rarely in the cache.
 
 use konklave_process::Rng;
 
@@ -19,9 +19,9 @@ const EXIT: u64 = 6;
 
 #[derive(Clone, Default)]
 struct Node {
-    /// Who waits, oldest (lowest id) last.
+    /// The processes that wait, the oldest request (lowest id) last.
     queue: Vec<u16>,
-    /// The head of the queue, if it has yet to be told that it has to wait.
+    /// The head of the queue, if the arbiter still has to send it FAILED.
     untold: Option<u16>,
     holder: Option<u16>,
     inquired: bool,
@@ -39,7 +39,7 @@ struct Grid {
     rng: Rng,
     sent: u64,
     inside: u32,
-    /// What a process says to itself.
+    /// Messages of the current process to itself.
     own: Vec<(u64, usize)>,
 }
 
@@ -63,7 +63,7 @@ impl Grid {
         }
     }
 
-    /// Where `arbiter` stands in the quorum of `me`: the word and the bit.
+    /// The bit of `arbiter` in the quorum of `me`: the word and the bit.
     fn seat(&self, me: usize, arbiter: usize) -> (usize, u64) {
         let (row, column) = (arbiter / self.side, arbiter % self.side);
         let seat = if row == me / self.side { column } else { self.side + row };
@@ -153,7 +153,7 @@ impl Grid {
         }
     }
 
-    /// What `me` says to itself in a step, it hears at the end of it.
+    /// Delivers the messages that `me` sent to itself in a step, at the end of the step.
     fn hear_own(&mut self, me: usize, node: &mut Node) {
         while !self.own.is_empty() {
             let (kind, _) = self.own.remove(0);
@@ -162,8 +162,8 @@ impl Grid {
     }
 }
 
-/// All of a grid of `side` × `side`, up to 2⁸ a side, want in at once; delays of 1 to 1000 ticks, 10
-/// ticks inside; mutual exclusion is asserted, and that everyone is served.
+/// All processes of a grid of `side` × `side`, up to 2⁸ a side, request the lock at once; delays of 1 to 1000 ticks,
+/// 10 ticks inside. Asserts mutual exclusion, and that every process is served.
 pub(crate) fn maekawa_grid(side: usize, seed: u64) -> u64 {
     let n = side * side;
     let missing = 2 * side as u16 - 1;

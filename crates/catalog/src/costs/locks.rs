@@ -71,7 +71,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// Beyond this many nodes not everyone is tried alone, but this many from all over.
+/// In larger groups only this many processes are tried alone, spread over the group.
 const TRIED: usize = 64;
 
 impl Entry {

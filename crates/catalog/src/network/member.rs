@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{Entry, Error, Plan};
 
-/// What a member is told, and whom it tells.
+/// The parameters of one member, and the receiver of its events.
 pub struct MemberPlan<'a> {
     /// Which member.
     pub me: ProcessId,
@@ -33,7 +33,7 @@ pub struct MemberPlan<'a> {
 /// An indication to the application of a member.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Told {
-    /// Whose.
+    /// The member whose application gets the indication.
     pub node: u32,
     /// When, in ms since its start.
     pub at: f64,

@@ -30,8 +30,8 @@ pub(super) fn bounds(
     let once = !election
         || plan.workload.requests.iter().all(|&r| r <= 1) && plan.config.script.len() <= 1;
     let undoubled = run.messages.duplicated == 0;
-    // Those who do not start at one moment, as real processes never do, may hear of the election
-    // before: then they start none.
+    // Real processes never start at one moment. A process that receives an election message before its own start
+    // starts no election, so exact formulas for several initiators do not apply.
     let apart = election && facts.initiators.len() > 1 && (is_real(run) || !facts.at_once);
     let mut reports = Vec::new();
     for cost in entry.sheet.costs {
@@ -66,19 +66,28 @@ pub(super) fn bounds(
             }
             (None, _) => (None, Some(format!("only if {}", cost.when))),
         };
-        reports.push(BoundReport {
-            metric: cost.metric,
-            formula: cost.formula.into(),
-            when: cost.when.into(),
-            limit: bound.map(Bound::limit),
-            least: bound.and_then(Bound::least),
-            exact: matches!(bound, Some(Bound::Exactly(_))),
-            measured,
-            holds: bound.zip(measured).map(|(bound, measured)| bound.holds(measured)),
-            why,
-        });
+        reports.push(bound_report(cost, bound, measured, why));
     }
     reports
+}
+
+fn bound_report(
+    cost: &Cost,
+    bound: Option<Bound>,
+    measured: Option<f64>,
+    why: Option<String>,
+) -> BoundReport {
+    BoundReport {
+        metric: cost.metric,
+        formula: cost.formula.into(),
+        when: cost.when.into(),
+        limit: bound.map(Bound::limit),
+        least: bound.and_then(Bound::least),
+        exact: matches!(bound, Some(Bound::Exactly(_))),
+        measured,
+        holds: bound.zip(measured).map(|(bound, measured)| bound.holds(measured)),
+        why,
+    }
 }
 
 fn is_real(run: &RunFacts) -> bool {

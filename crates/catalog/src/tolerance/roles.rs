@@ -117,8 +117,8 @@ struct Help {
     role: Role,
 }
 
-/// Who helps whom, and when: an idle process that sends because a message arrives while someone
-/// waits.
+/// For each process, the moments at which it helps another: it is idle and sends because a message arrives while
+/// a process waits.
 fn helps(steps: &[&Step]) -> BTreeMap<u32, Vec<Help>> {
     let mut helps: BTreeMap<u32, Vec<Help>> = BTreeMap::new();
     let mut waiting: BTreeMap<u32, usize> = BTreeMap::new();

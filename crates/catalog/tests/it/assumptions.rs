@@ -1,4 +1,4 @@
-//! What a verdict says of what did not hold.
+//! Verdicts name the assumptions that did not hold.
 
 use konklave_catalog::{Assumption, Plan, Scenario};
 

@@ -27,7 +27,7 @@ fn on_threads(text: &str) -> Run {
     entry.run_on_network(&plan, world, true).unwrap().run.expect("it was recorded")
 }
 
-/// What a replay finds in a file; an edit may also make it no recording at all.
+/// The difference that a replay finds in a file; an edit may also make the file no recording at all.
 fn found(text: &str) -> Result<Option<Difference>, Error> {
     let run = Run::read("x.run", text.as_bytes()).map_err(|e| Error::Data(e.to_string()))?;
     let (entry, plan) = catalog().plan_of(&run)?;
@@ -160,7 +160,7 @@ fn a_witness_of_the_checker_replays_and_its_edits_are_found() {
         check.options.stable_storage = !amnesia;
         let checked = entry.check(&plan, &check, &mut |_| true).unwrap();
         let run = checked.witness.expect("it breaks");
-        // Which search found it is nobody's business, nor is what it judged.
+        // The replay does not depend on the command that found the run, nor on the properties that it judged.
         edit_everything(&run, |path| path == "command.");
     }
 }

@@ -22,7 +22,7 @@ fn world(entry: &Entry, n: usize, seed: u64, rng: &mut Rng) -> Scenario {
     let duplicates = !entry.sheet.assumes.contains(&Assumption::NoDuplicates) && rng.below(4) == 0;
     let any_graph = entry.sheet.topologies.contains(&Shape::Connected) && n > 2;
     let graphs = ["path", "star", "tree:2", "random-tree", "ring", "complete"];
-    // Who trusts in time bounds gets delays that have one.
+    // An algorithm that relies on time bounds gets bounded delays.
     let timely = entry.sheet.assumes.contains(&Assumption::Synchronous);
     let delays = ["constant", "uniform:0.1..2", "exponential", "log-normal:1,1"];
     let delays = if timely { &delays[..2] } else { &delays[..] };

@@ -22,6 +22,20 @@ pub(crate) struct Local {
     pub(crate) news: Vec<(ProcessId, bool)>,
 }
 
+impl Local {
+    /// Adds news of `peer`. In the synchronous model, older news of the same peer cancel out with them.
+    pub(super) fn enqueue_news(&mut self, peer: ProcessId, up: bool, is_synchronous: bool) {
+        let older = self.news.iter().position(|(p, _)| *p == peer);
+        match older.filter(|_| is_synchronous) {
+            Some(older) => _ = self.news.remove(older),
+            None => {
+                let end = self.news.partition_point(|(p, _)| *p <= peer);
+                self.news.insert(end, (peer, up));
+            }
+        }
+    }
+}
+
 /// A message in flight.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Message {
@@ -47,7 +61,7 @@ pub(crate) enum ModelInput {
     Request(AnyData),
 }
 
-/// What the environment learns of a step or a fault.
+/// The part of a step or fault that the environment sees.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Observation {
     Step { place: u32, cause: Cause, effects: Vec<VisibleEffect>, view: View },
@@ -85,7 +99,7 @@ pub(crate) enum VisibleEffect {
 /// The place of a step, the request of its client, and its visible effects.
 pub(super) type VisibleStep = (u32, Option<AnyData>, Vec<VisibleEffect>);
 
-/// What the judge sees of the process after the step.
+/// The part of the process's state that the judge sees after the step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum View {
     /// The number that `Monitor::view` returns.

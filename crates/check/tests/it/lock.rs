@@ -1,4 +1,4 @@
-//! A lock that is small enough to know all its runs, and its visitors.
+//! A lock so small that all its runs are known, and its visitors.
 
 use konklave_check::{Model, Options};
 use konklave_process::{

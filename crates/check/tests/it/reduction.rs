@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 const STATES: u8 = 1 << KINDS;
 const KINDS: u8 = 3;
 
-/// What a process does in one state on one kind of message.
+/// The reaction of a process in one state to one kind of message.
 #[derive(Clone, Debug)]
 struct Rule {
     next: u8,

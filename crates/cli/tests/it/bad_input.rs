@@ -286,7 +286,7 @@ fn a_check_says_which_assumptions_its_budgets_break() {
     for line in ["check central -n 2", "check bully -n 2 --synchronous"] {
         assert_eq!(konklave_line(line).err, "", "{line}");
     }
-    // The verdict tells, for people and for machines.
+    // The verdict reports it, for people and for machines.
     let line = "check lamport -n 2 --requests 1,0 --no-fifo";
     let said = konklave_line(line);
     assert!(

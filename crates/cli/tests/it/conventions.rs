@@ -120,7 +120,7 @@ fn the_examples_of_the_help_can_be_typed() {
         let help = konklave(&[name, "--help"]).out;
         let examples = help.lines().skip_while(|line| *line != "Examples:");
         for line in examples.filter_map(|line| line.strip_prefix("  konklave ")) {
-            // What a shell does besides is its own; what stands after spaces is a remark.
+            // Redirections are the shell's; words behind three spaces are a remark.
             let line = line.split("   ").next().unwrap_or_default();
             if line.contains(['|', '>', '&']) {
                 continue;
@@ -269,7 +269,7 @@ fn a_run_that_ends_by_itself_leaves_nothing_over() {
         let line = "run central -n 3 --requests 0,1,1 --format json --world";
         assert_eq!(json(&format!("{line} {world}"))["verdict"], "ok", "{world}");
     }
-    // Nobody waits, but the coordinator takes the lock for taken: `check` says the same.
+    // No client waits, but for the coordinator the lock is still taken: `check` has the same verdict.
     let run = json("run central -n 2 --requests 0,1 --fault lose:/Release --format json");
     assert_eq!(
         (&run["verdict"], run["waiting"].as_array().map(Vec::len)),
@@ -283,7 +283,7 @@ fn a_run_that_ends_by_itself_leaves_nothing_over() {
 
 #[test]
 fn every_start_of_a_script_takes_place() {
-    // The second one knows who leads, and starts an election all the same.
+    // The second initiator knows the leader, and starts an election all the same.
     let run = json("run chang-roberts -n 4 --script 0@0,2@30 --format json");
     assert_eq!(run["verdict"], "ok", "{run}");
     assert_eq!(run["messages"]["sent"], (3 + 8) + (1 + 8), "{run}");
@@ -316,7 +316,7 @@ fn a_script_says_who_asks_when() {
     let run = json("run central -n 3 --script 2@1,1@4,2@9 --hold 1 --format json");
     assert_eq!((&run["verdict"], &run["mutex"]["entries"]), (&"ok".into(), &3.into()));
     assert_eq!(run["mutex"]["entries_per_node"], serde_json::json!([[0, 0], [1, 1], [2, 2]]));
-    // The last one asks at 9, enters at 11, leaves at 12, and is heard to have left at 13.
+    // The last process asks at 9, enters at 11 and leaves at 12; its release arrives at 13.
     assert_eq!(run["time"], 13.0);
     let election = json("run chang-roberts -n 4 --script 1@2 --format json");
     assert_eq!(election["messages"]["sent"], 2 + 8);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{konklave_line, words};
 
-/// A small group of each, explored whole. Those who watch for ever get a last term or group.
+/// A small group of each, explored whole. Algorithms that watch for ever get a last term or group.
 const EXPLORED: &[(&str, &str)] = &[
     ("adoption", "-n 4 --topology ring --initiators 0,2"),
     ("bully", "-n 3 --crash 1 --synchronous"),
@@ -43,7 +43,7 @@ fn check(line: &str) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{line}: {e}\n{}", said.err))
 }
 
-/// What the checker says of the right algorithm.
+/// The checker's verdict on the right algorithm.
 fn explored(entry: &Entry) -> String {
     let (_, args) = EXPLORED
         .iter()

@@ -37,7 +37,7 @@ fn states(row: &Value) -> u64 {
     cells.filter_map(|cell| kinds.iter().find_map(|kind| cell[kind]["states"].as_u64())).sum()
 }
 
-/// What every test computes anew: all algorithms with so few states.
+/// Every test computes the algorithms with at most so many states anew.
 const FEW: u64 = 100_000;
 
 /// The algorithms of the table, each once.
@@ -153,7 +153,7 @@ fn every_no_has_its_run_and_the_signs_are_explained() {
         let again = konklave(&["replay", &file.to_string_lossy()]);
         assert!(again.out.contains("the same, effect by effect"), "{name}: {}", again.out);
         found += 1;
-        // What is left of it still has the crash: nobody gave it a loss.
+        // The shrunk run still has the crash, and no loss was added.
         if name.contains("deadlock-crash") {
             let shrunk = konklave(&["shrink", &file.to_string_lossy()]);
             assert!(shrunk.out.contains("crash"), "{name}: {}{}", shrunk.out, shrunk.err);

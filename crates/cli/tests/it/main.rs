@@ -26,7 +26,7 @@ mod worlds;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// What a command printed, and how it ended.
+/// The output of a command, and its exit code.
 struct Said {
     out: String,
     err: String,

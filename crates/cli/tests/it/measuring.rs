@@ -42,7 +42,7 @@ fn shards_put_together_are_the_same_bytes_as_one_piece() {
     assert!(said.err.contains("24 of 48 cases"), "{}", said.err);
     assert_eq!(konklave(&["sweep", "merge", &two, &one, "-o", &merged]).code, 0);
     assert!(fs::read(&merged).expect("merged") == fs::read(&whole).expect("whole"));
-    // What is there is not replaced unasked.
+    // An existing file is not replaced unasked.
     fs::write(&merged, "mine\n").expect("a file");
     let said = konklave(&["sweep", "merge", &two, &one, "-o", &merged]);
     assert_eq!(said.code, 64, "{}", said.err);
@@ -73,7 +73,7 @@ fn a_row_that_was_altered_is_not_merged_and_not_gone_on_with() {
         assert!(said.err.contains(&format!("{two}:4: case 5")), "{}", said.err);
     }
     assert!(!fs::exists(&merged).expect("a folder that can be read"));
-    // What the message advises puts it right.
+    // The advice of the message puts it right.
     lines.remove(3);
     fs::write(&two, lines.join("\n") + "\n").expect("results can be altered");
     assert_eq!(konklave(&["sweep", &study, "-o", &two, "--shard", "2/2", "--resume"]).code, 0);
@@ -120,7 +120,7 @@ fn a_delay_says_how_many_hand_overs_it_rests_on() {
     assert_eq!(said.code, 0, "{}", said.err);
     let lines: Vec<&str> = said.out.lines().collect();
     assert!(lines[0].contains("—(no hand-over)"), "{}", said.out);
-    // Three enter, and the last has nobody to hand over to.
+    // Three processes enter, and the last one hands the lock to no other.
     assert!(lines[1].contains("deviation 0") && lines[1].contains("of 4"), "{}", said.out);
     let said = konklave_line("compare mutex central -n 1 --seeds 2 --no-faults");
     assert!(said.out.contains("—(no hand-over)"), "{}", said.out);

@@ -21,7 +21,7 @@ fn every_mistake_is_caught_and_only_the_mistake() {
             }
             let name = entry.name();
             let line = format!("check {name} {} --format json", mistake.caught_by);
-            // Those of locks are caught where the document that lists them is checked.
+            // Mistakes of locks are caught where the document that lists them is checked.
             if entry.problem.name != "mutex" {
                 let wrong = check(&format!("{line} --mistake {}", mistake.name));
                 assert_eq!(wrong["verdict"], "violated", "{line} --mistake {}", mistake.name);
@@ -40,15 +40,15 @@ fn every_mistake_is_caught_and_only_the_mistake() {
     assert!(caught >= 6);
 }
 
-/// What broke in a run, by name.
+/// The names of the violated properties of a run.
 fn broken(line: &str) -> Vec<String> {
     let report = check(line);
     let violations = report["violations"].as_array().expect("a list").iter();
     violations.map(|v| v["property"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// What no check catches takes time to matter, and a run shows it; what is left is about clients of
-/// members or about how long a leader stays, of which no judge of a run knows.
+/// A mistake that no check catches takes time to matter; a run shows it. The rest concerns clients of
+/// members or about how long a leader stays, which no judge of a run observes.
 #[test]
 fn what_no_check_catches_is_shown_by_a_run() {
     let mut left = Vec::new();

@@ -1,6 +1,6 @@
-//! Real IP multicast in network namespaces of its own, where nobody else's traffic is, and where
-//! packets can be dropped for real: in one, and between several. Needs the right to make namespaces, and `nft` for the drops; what
-//! cannot be done here is said, not passed over in silence.
+//! Real IP multicast in network namespaces of its own, free of other traffic, where
+//! packets can really be dropped: within one namespace, and between several. The tests need the right to create
+//! namespaces, and `nft` for the drops. A test that cannot run here prints why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
@@ -164,7 +164,7 @@ impl Lan {
         }
         let all: Vec<String> = starting.iter().map(|(.., address)| address.clone()).collect();
         let mut members = Vec::new();
-        // The one that sends comes last: who has not heard of the others would hear the first units.
+        // The sender starts last: a member that does not know the other addresses yet would miss the first units.
         for (me, (mut child, output, _)) in starting.into_iter().enumerate().rev() {
             let mut input = child.0.stdin.take().expect("it has a stdin");
             writeln!(input, "{}", all.join(" ")).expect("it listens");
@@ -205,11 +205,11 @@ fn listen(me: usize, output: impl BufRead + Send + 'static, lines: Sender<(usize
     });
 }
 
-/// What the members say that they were told.
+/// The deliveries that the members report.
 #[derive(Debug, Default)]
 struct Heard {
     delivered: BTreeMap<usize, BTreeSet<u64>>,
-    /// Units that someone missed.
+    /// Units that at least one member missed.
     lost: BTreeSet<u64>,
     requests: u32,
     repairs: u32,

@@ -12,7 +12,7 @@ fn cargo(crate_folder: &Path, args: &[&str]) -> Said {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(args).current_dir(crate_folder).env("NO_COLOR", "1");
     cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("new"));
-    // What the outer Cargo decided for the workspace does not hold here.
+    // The outer Cargo's decisions for its workspace do not hold here.
     for name in ["RUSTC_WORKSPACE_WRAPPER", "CARGO_BUILD_TARGET", "CARGO_ENCODED_RUSTFLAGS"] {
         cargo.env_remove(name);
     }

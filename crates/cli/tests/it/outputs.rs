@@ -1,4 +1,4 @@
-//! What is written, and what is left alone.
+//! Output files: which are written, and which are left alone.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -21,12 +21,12 @@ struct Member {
 struct Group {
     members: BTreeMap<u32, Member>,
     lines: Receiver<(u32, Value)>,
-    /// Who said that it leads, by epoch.
+    /// The processes that reported to lead, by epoch.
     reigns: BTreeMap<u64, Vec<u32>>,
 }
 
 impl Group {
-    /// Starts the members 0 to n − 1; each knows where the others listen.
+    /// Starts the members 0 to n − 1; each knows the addresses of the others.
     fn start(line: &str, n: u32) -> Self {
         let (sender, lines) = channel();
         let mut starting = Vec::new();
@@ -127,7 +127,7 @@ fn killed(line: &str, victim: u32, after: Duration) {
     while group.hear(kill_at) {}
     group.kill(victim);
     let patience = Instant::now() + Duration::from_secs(60);
-    // What they agree on must last.
+    // An agreement counts only if it lasts.
     let steady = Duration::from_millis(750);
     let mut since: Option<(u32, Instant)> = None;
     loop {

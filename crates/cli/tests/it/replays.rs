@@ -1,4 +1,4 @@
-//! `replay`: what differs is told where it stands, and a file that was cut off is no whole one.
+//! `replay` names the place where a run differs, and reports a file that was cut off.
 
 use super::{Folder, konklave_line};
 

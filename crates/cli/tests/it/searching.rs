@@ -1,4 +1,4 @@
-//! Options of `check` that choose what is searched: ends of the scale, shares, who may crash.
+//! Options of `check` that choose the search: initial states, shares, processes that may crash.
 
 use serde_json::Value;
 
@@ -48,11 +48,11 @@ fn the_worst_cases_of_the_sources_are_reached() {
         // n(n + 1)/2 and n for the announcement: descending ids, everyone starts.
         ("chang-roberts -n 3 --ids desc", 6 + 3),
         ("chang-roberts -n 4 --ids desc", 10 + 4),
-        // 3n + k − 4: everyone starts before anyone is woken.
+        // 3n + k − 4: all start before any is woken.
         ("tree-wave -n 4 --topology path", 3 * 4 + 4 - 4),
         // 2n for each of n lists that go round at once.
         ("ring-list -n 3", 2 * 3 * 3),
-        // n for each entry: nobody has the token when it asks.
+        // n for each entry: the token is never at the process that requests it.
         ("suzuki-kasami -n 3", 3 * 3),
         // 2(n − 1) for each entry: no permission stays.
         ("carvalho-roucairol -n 3", 3 * 2 * 2),
@@ -174,7 +174,7 @@ fn who_is_taken_for_another_goes_with_reduction_and_with_checkpoints() {
 
 #[test]
 fn a_link_may_break_where_there_is_one() {
-    // A star: whoever loses its link to the middle is told, and waits all the same.
+    // On a star, a process that loses its link to the middle suspects the middle, and waits all the same.
     let lock = "check raymond -n 3 --topology star --property deadlock";
     let report = found(&format!("{lock} --break 1"), 1);
     assert_eq!(report["budgets"]["break"], 1);

@@ -17,7 +17,7 @@ fn stories(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What differs from machine to machine is left out.
+/// Leaves out output that differs from machine to machine.
 fn steady(text: &str) -> String {
     text.lines()
         .map(|line| if line.starts_with("took ") { "took        …" } else { line.trim_end() })

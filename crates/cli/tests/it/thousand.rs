@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::konklave_line;
 
-/// What is wrong with a thousand entries by five, if anything.
+/// The first problem of a run with a thousand entries by five processes, if any.
 fn trouble(entry: &Entry) -> Option<String> {
     // Where a timeout must tell a crash, T must be longer than a busy machine keeps anyone waiting.
     let unit = if entry.sheet.assumes.contains(&Assumption::Synchronous) { 1000 } else { 5 };

@@ -1,4 +1,4 @@
-//! What the checker says of every lock, as tables: the right ones and their mistakes.
+//! The checker's verdicts on every lock, as tables: the right ones and their mistakes.
 
 use konklave_catalog::Catalog;
 use serde_json::Value;
@@ -75,7 +75,7 @@ fn outcome(found: &Value) -> String {
 
 /// The fewest and the most messages of any run with FIFO channels.
 fn messages(lock: &str, arguments: &str) -> String {
-    // Who probes while it waits may do so any number of times.
+    // A process that probes while it waits may do so any number of times.
     if arguments.contains("--synchronous") {
         return "–".to_owned();
     }

@@ -41,7 +41,7 @@ fn a_bound_on_messages_that_is_not_kept_is_a_violation_in_every_world() {
         let detail = broken[1]["detail"].as_str().unwrap_or_default();
         assert!(detail.ends_with("= 8, but 5 was measured"), "{world}: {detail}");
     }
-    // Of several that start, and of what timers do, nobody promises an exact number in real time.
+    // With several initiators, and with timers, no formula gives an exact number in real time.
     for line in ["run tree-wave -n 6", "run bully -n 5 --down 4 --initiators 0"] {
         let run = run(&format!("{line} --world threads --format json"));
         assert_eq!(run["verdict"], "ok", "{line}: {run}");

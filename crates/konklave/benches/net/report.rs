@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::floor;
 
-/// What is measured of every system, in the order of the report.
+/// The measurements of every system, in the order of the report.
 pub(crate) mod measures {
     pub(crate) const ACQUIRE: &str = "a free lock: acquire";
     pub(crate) const ACQUIRE_SLOW: &str = "a free lock: acquire, the slowest of a hundred";

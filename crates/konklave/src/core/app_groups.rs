@@ -103,7 +103,7 @@ impl AppGroups {
 
     /// This node is outside the group: all subscriptions are lost.
     pub(super) fn end(&mut self) {
-        // Those whose entry was never confirmed are submitted again later.
+        // Subscriptions whose entry was never confirmed are submitted again later.
         self.subscriptions.retain(|_, subscription| {
             if subscription.entered.is_none() {
                 subscription.outbox.send(GroupOutput::Lost);

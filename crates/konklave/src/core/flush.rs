@@ -15,7 +15,7 @@ use crate::wire::Frame;
 /// concerning all.
 const EXAMINED_OPS: usize = 16;
 
-/// What the leader, which orders messages, remembers of frames that it batched.
+/// The leader's record of the frames that it batched. The leader orders all messages.
 #[derive(Debug, Default)]
 pub(super) struct FlushState {
     /// For each member: the number of its own messages whose order was sent to it only batched.

@@ -47,7 +47,7 @@ impl Peer {
     }
 }
 
-/// What is known about the founders.
+/// The knowledge about the founders while a group forms.
 pub(super) struct Forming {
     /// For each founder address, the process that answered there.
     seeds: Vec<Option<ProcessId>>,
@@ -423,21 +423,8 @@ impl Core {
                 self.name_of(to)
             );
         }
-        let own = |(i, s): &(usize, &Option<ProcessId>)| {
-            Some(*i) == self.config.own || **s == Some(self.me)
-        };
-        let others: Vec<_> = self.forming.seeds.iter().enumerate().filter(|s| !own(s)).collect();
-        let silent = others.iter().filter(|(_, seed)| seed.is_none()).count();
-        if silent > 0 {
-            let refusal = self.refusals.last().map_or(String::new(), |why| format!(" ({why})"));
-            let who = match others.len() {
-                1 => "the other founder does not answer".to_owned(),
-                n => format!("{silent} of {n} other founders do not answer"),
-            };
-            return format!(
-                "{who}{refusal}; a group is founded by all of them, or by one that is told to do it \
-                 alone"
-            );
+        if let Some(silent) = self.silent_founders() {
+            return silent;
         }
         let gone = |m: &&(u32, String)| {
             m.0 != self.me.0 && !self.peers.get(&ProcessId(m.0)).is_some_and(|p| p.connected)
@@ -468,5 +455,26 @@ impl Core {
             return "agreeing on the first view".into();
         }
         format!("agreeing on the first view; no answer from {} yet", silent.join(", "))
+    }
+
+    /// Explains that founders do not answer; none if all have answered.
+    fn silent_founders(&self) -> Option<String> {
+        let own = |(i, s): &(usize, &Option<ProcessId>)| {
+            Some(*i) == self.config.own || **s == Some(self.me)
+        };
+        let others: Vec<_> = self.forming.seeds.iter().enumerate().filter(|s| !own(s)).collect();
+        let silent = others.iter().filter(|(_, seed)| seed.is_none()).count();
+        if silent == 0 {
+            return None;
+        }
+        let refusal = self.refusals.last().map_or(String::new(), |why| format!(" ({why})"));
+        let silent = match others.len() {
+            1 => "the other founder does not answer".to_owned(),
+            n => format!("{silent} of {n} other founders do not answer"),
+        };
+        Some(format!(
+            "{silent}{refusal}; a group is founded by all of them, or by one that is told to do it \
+             alone"
+        ))
     }
 }

@@ -138,7 +138,7 @@ impl Core {
         self.send(from, Frame::Founding(answer));
     }
 
-    /// Proposes a first view, or repeats the present proposal to those who have not promised.
+    /// Proposes a first view, or repeats the present proposal to the members that have not promised.
     pub(super) fn propose(&mut self) {
         if self.promises.ours(self.me).is_some_and(|(_, view)| !self.can_still_be(view)) {
             self.withdraw_proposal();

@@ -246,7 +246,7 @@ impl Core {
         self.events.receiver_count() == 0
     }
 
-    /// Publishes who became a holder, and who is one no more.
+    /// Publishes the new holders of a lock, and its former holders.
     pub(super) fn publish_changes(&self, key: &Key, gone: &[ProcessId], new: &[ClaimId]) {
         if self.has_no_receivers() {
             return;
@@ -289,7 +289,7 @@ impl Core {
         self.observers.retain_mut(|observer| observer.key != *key || observer.send(&leader));
     }
 
-    /// This node is outside the group: as far as it knows, nobody leads.
+    /// This node is outside the group: as far as it knows, there is no leader.
     pub(super) fn clear_observers(&mut self) {
         self.observers.retain_mut(|observer| observer.send(&None));
     }

@@ -112,31 +112,24 @@ async fn keep_calling(
                     // Call again at once: if the port is closed now, the peer's process is gone.
                     continue;
                 }
-                // What ended this connection may end the next one, too: do not call in a tight loop.
-                tokio::select! {
-                    () = sleep(pause) => {}
-                    _ = stop.changed() => {}
-                }
+                // The cause that ended this connection may end the next one, too: do not call in a tight loop.
+                let _ = timeout(pause, stop.changed()).await;
                 pause = (pause * 2).min(PAUSE.1);
                 continue;
             }
             Ok(Call::Redundant(id)) => (who, pause, answered) = (Some(id), PAUSE.0, Instant::now()),
-            Err(HandshakeError::Io(error)) => {
-                if error.kind() == io::ErrorKind::ConnectionRefused {
-                    // The peer may have called this node, so that this task never learned its id.
-                    lost(&mesh, &shared, who.or_else(|| mesh.peer_at(&address)));
-                    // Another process will answer here next.
-                    short_lived = 0;
-                    let since = *refused.get_or_insert_with(Instant::now);
-                    if address.starts_with(nats::SCHEME) && since.elapsed() > FORGET {
-                        mesh.dialled
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .remove(&address);
-                        return;
-                    }
+            Err(HandshakeError::Io(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                // The peer may have called this node, so that this task never learned its id.
+                lost(&mesh, &shared, who.or_else(|| mesh.peer_at(&address)));
+                // Another process will answer here next.
+                short_lived = 0;
+                let since = *refused.get_or_insert_with(Instant::now);
+                if address.starts_with(nats::SCHEME) && since.elapsed() > FORGET {
+                    mesh.dialled.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
+                    return;
                 }
             }
+            Err(HandshakeError::Io(_)) => {}
             Err(failed) => {
                 pause = pause.max(PAUSE.1 / 10);
                 shared.with(|core, now| core.refused(address.clone(), failed.to_string(), now));
@@ -158,7 +151,7 @@ fn longest_pause(learned_from_peer: bool, unanswered: Duration) -> Duration {
     if learned_from_peer { (unanswered / 60).clamp(PAUSE.1, LONG_PAUSE) } else { PAUSE.1 }
 }
 
-/// The port where peer `who` listened is closed: reports the peer as down.
+/// The port where peer `who` listened is closed: reports that peer as down.
 fn lost(mesh: &Mesh, shared: &Shared, who: Option<ProcessId>) {
     let Some((id, link)) = who.and_then(|id| Some((id, mesh.link(id)?))) else { return };
     shared.with(|core, now| {

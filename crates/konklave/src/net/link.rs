@@ -34,7 +34,7 @@ struct Chunk {
     bytes: Vec<u8>,
 }
 
-/// What to write next.
+/// The next thing to write to a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
     /// The record that was put into the buffer.
@@ -97,7 +97,7 @@ pub(super) struct Link {
     delivery_turn: Mutex<()>,
 }
 
-/// What became of a new connection.
+/// The result of attaching a new connection.
 pub(super) enum Attached {
     /// It is in use. `news`: the node did not count the peer as connected before.
     InUse { number: u64, news: bool },

@@ -135,7 +135,7 @@ async fn founders_must_be_more_than_half_of_seeds() {
     assert!(of_three(2).await.is_ok());
 }
 
-/// Whatever ends one connection may end the next one, too.
+/// The cause that ended one connection may end the next one, too.
 #[tokio::test]
 async fn peer_that_ends_each_connection_is_called_less_and_less() {
     for says in [&[0xff; 4][..], &[]] {

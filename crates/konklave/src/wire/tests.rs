@@ -295,7 +295,7 @@ proptest! {
     fn garbage_is_refused_or_means_something_and_never_panics(bytes in spoiled()) {
         if let Ok((frame, rest)) = Frame::decode(&bytes) {
             prop_assert!(rest.len() <= bytes.len());
-            // Whatever can be decoded survives encoding.
+            // Every frame that can be decoded survives encoding.
             let again = frame.encode(Vec::new());
             prop_assert_eq!(Frame::decode(&again).map(|(f, _)| f), Ok(frame));
         }

@@ -161,7 +161,7 @@ async fn crashed_node_is_noticed_within_about_a_heartbeat() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn group_survives_restart_of_server() {
     let Some(mut server) = NatsServer::new() else { return };
-    // Longer than the server is away: nobody is excluded, and nothing is lost or delivered twice.
+    // Longer than the outage of the server: no member is excluded, and no message is lost or delivered twice.
     let timings = Timings {
         silence: Duration::from_secs(20),
         lease: Duration::from_secs(19),

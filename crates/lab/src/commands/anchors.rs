@@ -89,7 +89,7 @@ struct Sampling {
 }
 
 impl Sampling {
-    /// What is usually done so often is done more often where time does not matter.
+    /// Ten times as many repetitions with `--long`.
     fn times(self, usually: u32) -> u32 {
         if self.long { 10 * usually } else { usually }
     }

@@ -30,7 +30,7 @@ struct Held {
     shortest_timeout: Option<u64>,
 }
 
-/// Whoever waits longer than this for a neighbour has no patience problem.
+/// The longest timeout to try, in milliseconds. If this is too short, no timeout is long enough.
 const LONGEST: u64 = 1_000_000;
 
 /// `--workers`: an election in time.

@@ -74,7 +74,7 @@ pub(crate) fn compare(catalog: &'static Catalog, args: CompareArgs) -> Done {
     Ok(if all.lines.iter().all(|line| line.fine == line.runs) { 0 } else { 1 })
 }
 
-/// Those that are named, or all that solve the problem.
+/// The named algorithms, or all of the problem.
 fn chosen<'a>(catalog: &'a Catalog, args: &CompareArgs) -> Result<Vec<&'a Entry>, Error> {
     let of_problem = catalog.of_problem(&args.problem);
     let Some(first) = of_problem.first() else {

@@ -1,6 +1,6 @@
-//! `member`: one member of a group, in this operating system process. Hidden: whoever starts a group
-//! speaks with its members by lines. A member says where it listens (`listens ADDRESS`), reads where
-//! all do (`ID=ADDRESS` for each, on one line), and then tells what its application is told.
+//! `member`: one member of a group, in this operating system process. A hidden command: the program that starts a
+//! group exchanges lines with its members. A member prints its address (`listens ADDRESS`) and reads all
+//! addresses (`ID=ADDRESS` for each, on one line). Then it prints each indication to its application.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

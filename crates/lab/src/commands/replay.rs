@@ -39,29 +39,7 @@ pub(crate) fn replay(catalog: &Catalog, args: &ReplayArgs) -> Done {
         tell!("konklave: {cut}; only the readable part is compared");
     }
     match args.format {
-        Format::Text => {
-            let mut out = stdout();
-            tell_story(&mut out, args, &run)?;
-            let header = &run.header;
-            writeln!(out, "{} · {} nodes, {}", header.algorithm, header.nodes.len(), header.world)?;
-            match difference {
-                None => {
-                    let same = paint("the same", Colour::Green);
-                    let how = how(&run);
-                    writeln!(out, "replayed    {steps} steps: {same}, {how}")?;
-                }
-                Some(difference) => {
-                    let differs = paint("different", Colour::Red);
-                    writeln!(out, "replayed    {differs}: {difference}")?;
-                }
-            }
-            match &run.footer {
-                Some(footer) if same => writeln!(out, "verdict     {}", footer.verdict)?,
-                Some(footer) => writeln!(out, "verdict     {} (recorded)", footer.verdict)?,
-                None => writeln!(out, "verdict     none: the recording was cut off")?,
-            }
-            out.flush()?;
-        }
+        Format::Text => print_text(args, &run, steps, difference)?,
         Format::Json | Format::Jsonl => {
             let report = json!({
                 "schema": "konklave.replay/1",
@@ -89,6 +67,37 @@ pub(crate) fn replay(catalog: &Catalog, args: &ReplayArgs) -> Done {
         (true, Some(_)) => CUT_OFF,
         (true, None) => 0,
     })
+}
+
+/// The result for people, with the story if it is requested.
+fn print_text(
+    args: &ReplayArgs,
+    run: &Run,
+    steps: usize,
+    difference: Option<String>,
+) -> std::io::Result<()> {
+    let mut out = stdout();
+    tell_story(&mut out, args, run)?;
+    let header = &run.header;
+    writeln!(out, "{} · {} nodes, {}", header.algorithm, header.nodes.len(), header.world)?;
+    let same = difference.is_none();
+    match difference {
+        None => {
+            let same = paint("the same", Colour::Green);
+            let how = how(run);
+            writeln!(out, "replayed    {steps} steps: {same}, {how}")?;
+        }
+        Some(difference) => {
+            let differs = paint("different", Colour::Red);
+            writeln!(out, "replayed    {differs}: {difference}")?;
+        }
+    }
+    match &run.footer {
+        Some(footer) if same => writeln!(out, "verdict     {}", footer.verdict)?,
+        Some(footer) => writeln!(out, "verdict     {} (recorded)", footer.verdict)?,
+        None => writeln!(out, "verdict     none: the recording was cut off")?,
+    }
+    out.flush()
 }
 
 /// The run in words, if they are asked for.

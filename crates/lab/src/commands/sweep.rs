@@ -441,8 +441,8 @@ fn too_few(sizes: usize) -> String {
     format!("a law needs {SIZES} different n, but only {sizes} were measured")
 }
 
-/// The formula that bounds a measure; that for the longest time bounds every time of the kind, and that
-/// for the messages of one entry those of all.
+/// The formula that bounds a measure. The formula for the longest time bounds every time of the kind; the formula
+/// for all messages, divided by the entries, bounds the messages of one entry.
 fn formula_of(group: &Group, measure: &str) -> Option<(String, f64)> {
     let metric = match measure.split_once('.').map_or(measure, |(name, _)| name) {
         "time_to_all" => "time",

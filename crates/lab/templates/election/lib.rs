@@ -20,7 +20,7 @@ pub struct MyAlgorithm {
     passes_all: Fixed<bool>,
 }
 
-/// What the processes send to each other. The names of the variants appear in tables and diagrams.
+/// The messages of the algorithm. The names of the variants appear in tables and diagrams.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// This process should lead.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// One process. The value is the whole state: the checker compares, hashes and copies it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct MyAlgorithm {
-    /// What this process has received from each sender.
+    /// The messages that this process has received from each sender.
     streams: BTreeMap<ProcessId, Stream>,
     // `Fixed`: set once by `new`, and no part of the state.
     #[serde(skip)]
@@ -29,7 +29,7 @@ struct Stream {
     early: BTreeSet<u32>,
 }
 
-/// What the processes send to each other. The names of the variants appear in tables and diagrams.
+/// The messages of the algorithm. The names of the variants appear in tables and diagrams.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// The sender's message of this number, counted from 1.

@@ -25,7 +25,7 @@ pub struct MyAlgorithm {
     grants_at_once: Fixed<bool>,
 }
 
-/// What the processes send to each other. The names of the variants appear in tables and diagrams.
+/// The messages of the algorithm. The names of the variants appear in tables and diagrams.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// A client asks the coordinator.

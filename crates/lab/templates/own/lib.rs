@@ -24,14 +24,14 @@ pub struct MyAlgorithm {
     read_then_write: Fixed<bool>,
 }
 
-/// What the processes send to each other. The names of the variants appear in tables and diagrams.
+/// The messages of the algorithm. The names of the variants appear in tables and diagrams.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// Add one.
     Add,
     /// One was added: this is the value after it.
     Added(u32),
-    /// What is the value? (only with the mistake)
+    /// Asks for the value (only with the mistake).
     Read,
     /// It is this (only with the mistake).
     Value(u32),

@@ -7,14 +7,14 @@ use konklave_lab::process::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What a client asks of its process.
+/// A client's request to its process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Request {
     /// Add one.
     Increment,
 }
 
-/// What a process tells its client.
+/// A process's answer to its client.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Indication {
     /// The increment has been made: this is the value after it.
@@ -170,7 +170,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Waits 
     }
 }
 
-/// What `run` prints under the name of the problem; times in T.
+/// The figures that `run` prints under the name of the problem; times in T.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     /// The number of increments that clients were told of.

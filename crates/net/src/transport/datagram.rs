@@ -47,7 +47,7 @@ pub(crate) struct Network {
     _watch: Mutex<JoinSet<()>>,
 }
 
-/// What all processes share.
+/// The part of the transport that all processes share.
 struct Mesh {
     group: Group,
     /// Tells this run from all others on the machine.

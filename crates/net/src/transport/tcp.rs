@@ -28,7 +28,7 @@ const INBOX: usize = 1024;
 
 pub(crate) struct Network(Arc<Mesh>);
 
-/// What all processes share.
+/// The part of the transport that all processes share.
 struct Mesh {
     group: Group,
     /// Tells this run from all others on the machine.

@@ -1,4 +1,4 @@
-//! Topologies by rule and by chance. The same generator state gives the same graph.
+//! Generated topologies, by rule and at random. The same state of the random generator gives the same graph.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ impl Topology {
         Self::implicit("ring", n, Links::Ring)
     }
 
-    /// Everyone linked with everyone.
+    /// Every place linked with every other.
     pub fn complete(n: usize) -> Self {
         Self::implicit("complete", n, Links::Complete)
     }
@@ -41,15 +41,15 @@ impl Topology {
         Self::by_rule(format!("tree:{b}"), n, (1..n).map(|v| ((v - 1) / b, v)))
     }
 
-    /// A tree in which every node has `d` links as far as there are nodes, level by level: place 0
-    /// has `d` children, each other one `d` − 1.
+    /// A tree in which every node has `d` links as far as there are nodes, level by level. Place 0
+    /// has `d` children, each other node `d` − 1.
     pub fn bounded_tree(n: usize, d: usize) -> Self {
         assert!(d > 1, "more than two nodes need two links somewhere");
         let parent = |v: usize| if v <= d { 0 } else { 1 + (v - 1 - d) / (d - 1) };
         Self::by_rule(format!("bounded-tree:{d}"), n, (1..n).map(|v| (parent(v), v)))
     }
 
-    /// A path of the first half of the places, each with one of the second half as a leg.
+    /// A path of the first half of the places; each place of it has one of the second half as a leg.
     pub fn caterpillar(n: usize) -> Self {
         let spine = n.div_ceil(2);
         let edges = (1..n).map(|v| (if v < spine { v - 1 } else { v - spine }, v));
@@ -64,10 +64,10 @@ impl Topology {
         Self::by_rule(format!("grid:{rows}x{columns}"), n, right.chain(down))
     }
 
-    /// A grid that is closed around in both directions. A side of two closes with one edge.
+    /// A grid that is closed in both directions. A side of two is closed by its one edge.
     pub fn torus(rows: usize, columns: usize) -> Self {
         let n = area(rows, columns);
-        // A side of one has no edges, of two half as many.
+        // A side of one has no edges; a side of two has half as many.
         let goes_on = |at: usize, side: usize| at + 1 < side || side > 2;
         let right = (0..n)
             .filter(|u| goes_on(u % columns, columns))
@@ -120,16 +120,16 @@ impl Topology {
     }
 }
 
-/// Generators by chance. All graphs are connected.
+/// Random generators. All graphs are connected.
 impl Topology {
-    /// Any of the n^(n − 2) trees, each as likely (Prüfer).
+    /// One of the n^(n − 2) trees, all with the same probability (Prüfer).
     pub fn random_tree(n: usize, rng: &mut Rng) -> Self {
         assert!(check_nodes(n).is_ok(), "a topology has 1 to 2^24 nodes");
         Self::listed("random-tree", n, &random_tree(n, rng))
     }
 
     /// `n` members at random nodes of a [bounded tree](Self::bounded_tree) of `nodes` nodes with `d`
-    /// links each: all can reach each other, and how far they are apart only [`Hops`] tells.
+    /// links each. All members can reach each other; [`Hops`] computes their distances.
     ///
     /// [`Hops`]: super::Hops
     pub fn scattered(
@@ -175,14 +175,14 @@ impl Topology {
         }
         check_edges(&name, n as f64 * d as f64 / 2.0)?;
         if 2 * d >= n {
-            // So dense that it is connected: take out a sparse one.
+            // So dense that it is connected: the complement of a sparse graph.
             let sparse = Self::listed("", n, &regular(n, n - 1 - d, rng));
             let edges: Vec<_> =
                 pairs(n as u32).filter(|&(u, v)| !sparse.links(u as usize, v as usize)).collect();
             return Ok(Self::listed(name, n, &edges));
         }
         if d == 2 {
-            // The only connected one is a cycle, and pairs rarely make a single one.
+            // The only connected graph is a cycle, and random pairs rarely make a single one.
             let mut order: Vec<_> = (0..n as u32).collect();
             rng.shuffle(&mut order);
             let edges: Vec<_> = (0..n).map(|i| (order[i], order[(i + 1) % n])).collect();
@@ -198,7 +198,7 @@ impl Topology {
 
     /// Every pair linked with probability `p`.
     ///
-    /// If that is not connected, a random spanning tree is added, and the name says so.
+    /// If the graph is not connected, a random spanning tree is added, and the name of the topology says so.
     pub fn erdos_renyi(n: usize, p: f64, rng: &mut Rng) -> Result<Self, TopologyError> {
         let name = format!("erdos-renyi:{p}");
         check_nodes(n)?;
@@ -214,10 +214,10 @@ impl Topology {
         Ok(Self::listed(format!("{name}+spanning-tree"), n, &edges))
     }
 
-    /// A ring with `k` near neighbours each, every edge moved with probability `beta`
+    /// A ring with `k` near neighbours each, in which every edge is moved with probability `beta`
     /// (Watts–Strogatz).
     ///
-    /// If ten attempts are not connected, the edges between neighbours in node order stay.
+    /// If ten attempts are not connected, the edges between neighbours in node order are kept.
     pub fn small_world(
         n: usize,
         k: usize,
@@ -244,8 +244,8 @@ impl Topology {
         Ok(Self::listed(name, n, &rewired(n, k, beta, 2, rng)))
     }
 
-    /// One place after the other, each linked with `m` before it, those with many links first
-    /// (preferential attachment). The first m + 1 are linked with each other.
+    /// Adds one place after the other, linked with `m` earlier ones. Places with many links are preferred
+    /// (preferential attachment). The first m + 1 places are linked with each other.
     pub fn scale_free(n: usize, m: usize, rng: &mut Rng) -> Result<Self, TopologyError> {
         let name = format!("scale-free:{m}");
         check_nodes(n)?;
@@ -253,7 +253,7 @@ impl Topology {
             let rule = "every node needs at least 1 link".into();
             return Err(TopologyError::Impossible { name, n, rule });
         }
-        // One or two nodes have but one graph, whatever is asked for.
+        // One node has only one connected graph, and so do two, for all parameters.
         if m >= n && n > 2 {
             let rule = format!(
                 "nobody has more than {0} others to be linked with (scale-free:{0})",
@@ -264,7 +264,7 @@ impl Topology {
         check_edges(&name, n as f64 * m.min(n) as f64)?;
         let clique = n.min(m.saturating_add(1)) as u32;
         let mut edges: Vec<_> = pairs(clique).collect();
-        // Every node as often as it has links: a uniform draw prefers those with many.
+        // Each node occurs as often as it has links, so a uniform draw prefers nodes with many links.
         let mut ends: Vec<_> = edges.iter().flat_map(|&(u, v)| [u, v]).collect();
         let mut linked_with = vec![0; n];
         for v in clique..n as u32 {
@@ -284,7 +284,7 @@ impl Topology {
         Ok(Self::listed(name, n, &edges))
     }
 
-    /// A random tree and random further edges, `m` in all.
+    /// A random tree and random further edges, `m` edges in all.
     pub fn random_graph(n: usize, m: usize, rng: &mut Rng) -> Result<Self, TopologyError> {
         let name = format!("random:{m}");
         check_nodes(n)?;
@@ -297,7 +297,7 @@ impl Topology {
         let mut edges = random_tree(n, rng);
         sort_and_dedup(&mut edges);
         if m > all / 2 {
-            // So dense that draws would often hit what is there: choose among what is not.
+            // In a dense graph, random draws would often hit an existing edge: draw from the missing edges.
             let mut rest: Vec<_> =
                 pairs(n as u32).filter(|edge| edges.binary_search(edge).is_err()).collect();
             for i in 0..m - edges.len() {
@@ -318,7 +318,7 @@ impl Topology {
     }
 }
 
-/// The factors of `n` that are nearest to each other, the smaller first.
+/// The two factors of `n` that are nearest to each other, the smaller first.
 pub(super) fn most_square(n: usize) -> (usize, usize) {
     let rows = (1..=n.isqrt()).rev().find(|rows| n.is_multiple_of(*rows)).unwrap_or(1);
     (rows, n / rows)
@@ -333,7 +333,7 @@ fn check_probability(p: f64) -> Result<(), TopologyError> {
     if (0.0..=1.0).contains(&p) { Ok(()) } else { Err(TopologyError::Probability(p)) }
 }
 
-/// Whether about so many edges can be kept; chance may add a few.
+/// Checks that about so many edges fit; a random graph may have a few more.
 fn check_edges(name: &str, expected: f64) -> Result<(), TopologyError> {
     if expected < MAX_EDGES as f64 * 0.98 {
         Ok(())
@@ -357,7 +357,7 @@ fn random_tree(n: usize, rng: &mut Rng) -> Vec<(u32, u32)> {
     prufer(n, &code)
 }
 
-/// The tree of a Prüfer code: again and again the lowest leaf is linked with the next entry.
+/// The tree of a Prüfer code: repeatedly, the lowest leaf is linked with the next entry.
 fn prufer(n: usize, code: &[u32]) -> Vec<(u32, u32)> {
     if n < 2 {
         return Vec::new();
@@ -385,7 +385,7 @@ fn prufer(n: usize, code: &[u32]) -> Vec<(u32, u32)> {
     edges
 }
 
-/// Every pair with probability `p`, by jumping from hit to hit (Batagelj and Brandes).
+/// Every pair with probability `p`, by jumps from one chosen pair to the next (Batagelj and Brandes).
 fn independent_pairs(n: usize, p: f64, rng: &mut Rng) -> Vec<(u32, u32)> {
     let mut edges = Vec::new();
     if p == 0.0 {
@@ -420,7 +420,7 @@ fn regular(n: usize, d: usize, rng: &mut Rng) -> Vec<(u32, u32)> {
     }
 }
 
-/// Exchanges ends of loops and duplicates with random other edges; false if it gets stuck.
+/// Exchanges the ends of loops and duplicates with random other edges; false if it gets stuck.
 fn make_simple(edges: &mut [(u32, u32)], n: usize, d: usize, rng: &mut Rng) -> bool {
     edges.sort_unstable();
     let suspects: Vec<_> = (0..edges.len())
@@ -429,7 +429,7 @@ fn make_simple(edges: &mut [(u32, u32)], n: usize, d: usize, rng: &mut Rng) -> b
     if suspects.is_empty() {
         return true;
     }
-    // The partners of every node, as often as they are.
+    // The neighbours of every node; a double edge is listed twice.
     let mut partners: Vec<Vec<u32>> = (0..n).map(|_| Vec::with_capacity(d)).collect();
     for &(u, v) in &*edges {
         partners[u as usize].push(v);
@@ -469,7 +469,7 @@ fn make_simple(edges: &mut [(u32, u32)], n: usize, d: usize, rng: &mut Rng) -> b
     true
 }
 
-/// The edges of a ring with `k` near neighbours, those of distance `from` or more moved with
+/// The edges of a ring with `k` near neighbours; edges of distance `from` or more are moved with
 /// probability `beta`.
 fn rewired(n: usize, k: usize, beta: f64, from: usize, rng: &mut Rng) -> Vec<(u32, u32)> {
     let near = |u: usize, distance: usize| ((u + distance) % n) as u32;

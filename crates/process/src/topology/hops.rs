@@ -1,39 +1,39 @@
-//! How far members are from each other along a tree.
+//! Distances between members along a tree.
 
 use super::Topology;
 use crate::{Group, ProcessId};
 
-/// How many links lie between any two members: along a tree, or one where all are linked.
+/// The number of links between any two members: along a tree, or one link if all are linked.
 ///
-/// The tree may have more nodes than members: the others only pass on.
+/// The tree may have more nodes than members: the other nodes only forward.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Hops {
     group: Group,
     tree: Option<Tree>,
 }
 
-/// A tree whose nodes are numbered in the order in which one walks through it from its root, all
-/// below a node right after it.
+/// A tree whose nodes are numbered in the order of a walk from its root (preorder): the nodes
+/// below a node follow right after it.
 ///
-/// Where two ways from the root part, the walk is at its least depth between them. That depth is
-/// looked up, not searched link by link: [`Lows`].
+/// The distance of two nodes needs the depth of their lowest common ancestor. Between them in the walk, the least
+/// depth is one more than that. [`Lows`] finds it without a search link by link.
 #[derive(Clone, PartialEq, Debug)]
 struct Tree {
-    /// Where each node of the topology comes in the walk.
+    /// The position of each node of the topology in the walk.
     turns: Vec<u32>,
-    /// Where each member comes in the walk, in node order.
+    /// The position of each member in the walk, in node order.
     stands: Vec<u32>,
-    /// How far from the root, in the order of the walk.
+    /// The depth of each node, in the order of the walk.
     depths: Vec<u32>,
-    /// How many nodes lie below each, itself included, in the order of the walk.
+    /// The number of nodes below each node, itself included, in the order of the walk.
     sizes: Vec<u32>,
     lows: Lows,
 }
 
 impl Hops {
-    /// Members of `group`, each at its place of `topology`: along the tree of shortest paths from
-    /// the first, unless all are linked with all. Members that are scattered over a larger tree
-    /// stand where they stand there.
+    /// Distances in `topology`, where each member of `group` has its place: along the tree of shortest paths from
+    /// the first member, unless all are linked with all. Members that are scattered over a larger tree
+    /// have their nodes there.
     pub fn new(topology: &Topology, group: &Group) -> Self {
         if let Some((tree, places)) = topology.below() {
             return Self::sparse(tree, group, places);
@@ -45,7 +45,7 @@ impl Hops {
         Self::sparse(topology, group, &places)
     }
 
-    /// The members of `group`, in node order, stand at these places of a tree.
+    /// Distances of the members of `group`, which have these places of a tree, in node order.
     pub fn sparse(topology: &Topology, group: &Group, places: &[u32]) -> Self {
         assert_eq!(group.len(), places.len(), "every member stands somewhere");
         let walk = Walk::new(topology);
@@ -55,7 +55,7 @@ impl Hops {
         Self { group: group.clone(), tree: Some(Tree { turns, stands, depths, sizes, lows }) }
     }
 
-    /// How many links lie between `a` and `b`; 0 for a stranger.
+    /// The number of links between `a` and `b`; 0 if one is not a member.
     pub fn between(&self, a: ProcessId, b: ProcessId) -> u32 {
         let (Some(i), Some(j)) = (self.group.place(a), self.group.place(b)) else { return 0 };
         let Some(tree) = &self.tree else { return u32::from(i != j) };
@@ -63,12 +63,12 @@ impl Hops {
         if i == j {
             return 0;
         }
-        // The first node after the parting of the ways is one below it.
+        // Right after the common ancestor, the first node of the walk is one level below it.
         let least = tree.lows.least(&tree.depths, i.min(j) + 1, i.max(j)) - 1;
         tree.depths[i] + tree.depths[j] - 2 * least
     }
 
-    /// The members whose way from the root crosses the link above the node `below` of the tree.
+    /// The members whose path from the root crosses the link above the node `below` of the tree.
     pub fn beyond(&self, below: usize) -> Vec<ProcessId> {
         let Some(tree) = &self.tree else { return Vec::new() };
         let first = tree.turns[below];
@@ -77,13 +77,13 @@ impl Hops {
         members.filter(|(_, at)| behind.contains(at)).map(|(p, _)| *p).collect()
     }
 
-    /// How many nodes the tree has; none where all are linked with all.
+    /// The number of nodes of the tree; none if all members are linked with all.
     pub fn nodes(&self) -> usize {
         self.tree.as_ref().map_or(0, |tree| tree.turns.len())
     }
 }
 
-/// One way through the tree of shortest paths from place 0.
+/// A walk through the tree of shortest paths from place 0.
 struct Walk {
     turns: Vec<u32>,
     depths: Vec<u32>,
@@ -94,7 +94,7 @@ impl Walk {
     fn new(topology: &Topology) -> Self {
         let n = topology.len();
         let order = topology.breadth_first();
-        // Upwards: how many lie below each. Downwards: each begins where its elder sister ends.
+        // Upwards: count the nodes below each node. Downwards: a subtree begins where the one of its elder sister ends.
         let mut below = vec![1u32; n];
         for &place in order.iter().rev() {
             if let Some(parent) = topology.parent(place as usize) {
@@ -116,19 +116,19 @@ impl Walk {
     }
 }
 
-/// How many neighbours in the row are taken together: as many as fit into a cache line.
+/// The number of neighbours in one block: as many as fit into a cache line.
 const BLOCK: usize = 16;
 
-/// The least of any stretch of a row of numbers. Of the rest of a block at either end it is known
-/// for every number, of the whole blocks between them for every power of two; only within a block
-/// one has to look.
+/// Range minima of a row of numbers. A range consists of the end of a block, whole blocks, and the beginning of a
+/// block: the minima of all these are precomputed, those of whole blocks for every power of two. Only a range within
+/// one block is searched.
 #[derive(Clone, PartialEq, Debug)]
 struct Lows {
-    /// From the beginning of its block to each number.
+    /// The minimum from the beginning of its block to each number.
     upto: Vec<u32>,
-    /// From each number to the end of its block.
+    /// The minimum from each number to the end of its block.
     from: Vec<u32>,
-    /// Of 2ᵏ blocks from each on: first for k = 0, then for k = 1, and so on.
+    /// The minimum of 2ᵏ blocks from each block on: first for k = 0, then for k = 1, and so on.
     levels: Vec<Vec<u32>>,
 }
 
@@ -158,7 +158,7 @@ impl Lows {
         Self { upto, from, levels }
     }
 
-    /// The least of `row` from `first` to `last`, both included.
+    /// The minimum of `row` from `first` to `last`, both included.
     #[inline]
     fn least(&self, row: &[u32], first: usize, last: usize) -> u32 {
         let (head, tail) = (first / BLOCK, last / BLOCK);
@@ -202,7 +202,7 @@ mod tests {
         assert!(all.beyond(2).is_empty());
     }
 
-    /// Up from both ends, link by link.
+    /// The distance by climbing from both ends, link by link.
     fn climbed(topology: &Topology, mut i: usize, mut j: usize) -> u32 {
         let depth = |mut at: usize| {
             let mut depth = 0;

@@ -1,4 +1,4 @@
-//! Topologies as users write them: after `--topology`, and in files.
+//! Topologies as users write them: the value of `--topology`, and files.
 
 #[cfg(test)]
 mod tests;
@@ -11,48 +11,48 @@ use super::generate::most_square;
 use super::{Links, Shape, Topology, TopologyError, check_nodes};
 use crate::{Group, GroupError, MAX_ID, ProcessId, Rng};
 
-/// A topology as described; with a number of nodes and a seed, it can be built.
+/// A description of a topology. With a number of nodes and a seed, the topology can be built.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Spec {
-    /// Around, both ways.
+    /// A cycle, both ways.
     Ring,
-    /// Around, one way.
+    /// A cycle, one way.
     DirectedRing,
-    /// In a line.
+    /// A line.
     Path,
-    /// One in the middle.
+    /// One node in the middle, linked with all others.
     Star,
-    /// Any tree.
+    /// A random tree.
     RandomTree,
-    /// A tree with so many children each.
+    /// A tree in which each node has so many children.
     KaryTree(usize),
     /// A path with legs.
     Caterpillar,
-    /// Rows and columns, or as square as can be.
+    /// Rows and columns; without them, as square as possible.
     Grid(Option<(usize, usize)>),
-    /// A grid that is closed around.
+    /// A grid that is closed in both directions.
     Torus(Option<(usize, usize)>),
-    /// Linked where one bit differs.
+    /// Places are linked if their numbers differ in one bit.
     Hypercube,
-    /// Everyone with everyone.
+    /// Every node linked with every other.
     Complete,
-    /// Members here and there in a tree of so many nodes, with so many links each.
+    /// Members at random nodes of a tree with so many nodes and so many links each.
     Scattered(usize, usize),
-    /// So many random neighbours each.
+    /// So many random neighbours for each node.
     RandomRegular(usize),
     /// Each pair with this probability.
     ErdosRenyi(f64),
-    /// So many near neighbours each, moved with this probability.
+    /// So many near neighbours for each node, and the probability that an edge is moved.
     SmallWorld(usize, f64),
-    /// So many links to earlier nodes each.
+    /// So many links from each node to earlier ones.
     ScaleFree(usize),
     /// So many edges in all.
     Random(usize),
-    /// As the file of this name says.
+    /// The topology in the file of this name.
     File(String),
 }
 
-/// A topology, and the ids of its nodes where a file gives them.
+/// A topology, and the ids of its nodes if a file gives them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParsedTopology {
     /// The graph over places.
@@ -85,7 +85,7 @@ const KINDS: &[(&str, &str)] = &[
     ("FILE", "a file with edges \"u v\", neighbours \"u: v w\" or \"ring: u v w\""),
 ];
 
-/// All names that can be meant, also those that are not in the list.
+/// All accepted names, also those that are not in the list for help texts.
 const NAMES: &[&str] = &[
     "ring",
     "directed-ring",
@@ -111,13 +111,13 @@ const NAMES: &[&str] = &[
     "random",
 ];
 
-/// How many links a node of the tree has over which members are scattered, unless given.
+/// The default number of links of a node of the tree over which members are scattered.
 const LINKS: usize = 4;
-/// The stream of the seed that topologies use.
+/// The stream of the seed from which topologies are drawn.
 const STREAM: u64 = 0x746f_706f;
 
 impl Spec {
-    /// What can be written and what it means, for help texts.
+    /// All kinds of topology with their meaning, for help texts.
     pub fn kinds() -> &'static [(&'static str, &'static str)] {
         KINDS
     }
@@ -133,10 +133,10 @@ impl Spec {
         }
     }
 
-    /// Builds it for `n` nodes. It is connected, or it is an error.
+    /// Builds the topology for `n` nodes. A topology that is not connected is an error.
     ///
-    /// A file says itself how many nodes there are: there, `n` must be the same, or 0 for "as many
-    /// as the file has". The file is read by the caller, through `read_file`.
+    /// A file determines its number of nodes: `n` must be the same, or 0 for the number of nodes
+    /// in the file. The caller reads the file, through `read_file`.
     pub fn build(
         &self,
         n: usize,
@@ -195,7 +195,7 @@ impl Spec {
     }
 }
 
-/// Checks what a file says against what is needed.
+/// Checks the content of a file: the number of nodes, and that the graph is connected.
 fn connected(parsed: ParsedTopology, n: usize) -> Result<ParsedTopology, TopologyError> {
     let ParsedTopology { topology, ids } = &parsed;
     if n != 0 && n != topology.len() {
@@ -322,7 +322,7 @@ fn is_probability(p: &f64) -> bool {
     (0.0..=1.0).contains(p)
 }
 
-/// Whether an unknown word is rather a file than a kind with a slip, such as `erdos-reny:0.3`.
+/// Whether an unknown word is a file name rather than a misspelt kind such as `erdos-reny:0.3`.
 fn is_file(text: &str) -> bool {
     let slip = text.split_once(':').is_some_and(|(kind, rest)| {
         !kind.contains('.') && rest.starts_with(|c: char| c.is_ascii_digit())
@@ -330,21 +330,21 @@ fn is_file(text: &str) -> bool {
     text.contains('/') || text.contains('.') && !slip
 }
 
-/// The kinds, for the message that one is not known.
+/// The kinds, for the message about an unknown kind.
 pub(super) fn names() -> String {
     let names: Vec<_> =
         KINDS.iter().map(|(syntax, _)| *syntax).filter(|syntax| *syntax != "FILE").collect();
     names.join(", ")
 }
 
-/// What was probably meant, for the same message.
+/// A suggestion for a misspelt kind, for the same message.
 pub(super) fn guess(found: &str) -> String {
     let word = found.split(':').next().unwrap_or(found).to_ascii_lowercase();
     let near = NAMES.iter().map(|name| (distance(&word, name), *name)).min();
     let longer = NAMES.iter().find(|name| word.len() >= 2 && name.starts_with(&word));
     match (near, longer) {
         (_, Some(name)) => format!(" (did you mean {name}?)"),
-        // One slip in three letters is a slip; more is another word.
+        // One wrong letter in three is a misspelling; more make another word.
         (Some((slips, name)), None) if slips * 3 <= name.len() => {
             format!(" (did you mean {name}?)")
         }
@@ -352,7 +352,7 @@ pub(super) fn guess(found: &str) -> String {
     }
 }
 
-/// How many letters to insert, remove or exchange, two swapped neighbours counting once.
+/// The number of letters to insert, remove or replace; a swap of two neighbours counts once.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
@@ -372,18 +372,18 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 impl Topology {
-    /// Reads what a file says; `file_name` is for names and messages only.
+    /// Parses the content of a file. `file_name` is for names and messages only.
     ///
-    /// After `#` comes a comment; empty lines do not count. Nodes are named by their ids, with
+    /// Comments begin with `#`; empty lines do not count. Nodes are named by their ids, with
     /// spaces or commas between them. There are three forms:
     ///
     /// * `ring: 3 1 2` or `directed-ring: 3 1 2`, alone: the nodes in ring order.
     /// * `u v` or `u v weight` in every line: edges, each once. Weights must be numbers, but are
-    ///   not kept.
+    /// not stored.
     /// * `u: v w x` in every line: the neighbours of u. Both ends may name an edge.
     ///
-    /// The latter two may begin with `nodes: 3 1 2`, which sets the node order and allows for nodes
-    /// without edges; otherwise node order is the order of ids. The graph need not be connected.
+    /// The latter two may begin with `nodes: 3 1 2`. This line sets the node order and allows
+    /// nodes without edges; otherwise node order is the order of ids. The graph need not be connected.
     pub fn parse(text: &str, file_name: &str) -> Result<ParsedTopology, TopologyError> {
         let mut rest = lines(text, file_name).peekable();
         let none = || TopologyError::NoLines { file: file_name.into() };
@@ -428,14 +428,14 @@ fn ring(key: &str, group: &Group, file_name: &str) -> ParsedTopology {
     ParsedTopology { topology, ids: Some(group.members().to_vec()) }
 }
 
-/// What was found in lines, by ids.
+/// The edges and nodes of a file, by id.
 #[derive(Default)]
 struct Found {
-    /// The lower id first.
+    /// Each edge with its lower id first.
     edges: Vec<(u32, u32)>,
-    /// What each line is about, and its number: an edge, or a node twice.
+    /// The subject of each line and the line's number: an edge, or a node twice.
     subjects: Vec<(u32, u32, u32)>,
-    /// All that were named and not yet checked against the given order.
+    /// All named nodes, not yet checked against the given order.
     nodes: Vec<u32>,
 }
 
@@ -490,7 +490,7 @@ impl Found {
         }
     }
 
-    /// The first line that is about the same as an earlier one: the earlier, and this one.
+    /// The first line that repeats an earlier one: the number of the earlier line, and its own.
     fn repetition(&mut self) -> Option<(u32, u32)> {
         self.subjects.sort_unstable();
         let same = |two: &&[(u32, u32, u32)]| (two[0].0, two[0].1) == (two[1].0, two[1].1);
@@ -503,7 +503,7 @@ impl Found {
         order: Option<Group>,
         file_name: &str,
     ) -> Result<ParsedTopology, TopologyError> {
-        // Both ends may have named their edge.
+        // Both lines may have named their common edge.
         self.edges.sort_unstable();
         self.edges.dedup();
         self.nodes.sort_unstable();
@@ -517,11 +517,11 @@ impl Found {
     }
 }
 
-/// A line that says something.
+/// A line with content.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     file: &'a str,
-    /// From 1.
+    /// The number of the line, from 1.
     number: u32,
     text: &'a str,
 }
@@ -535,7 +535,7 @@ fn lines<'a>(text: &'a str, file: &'a str) -> impl Iterator<Item = Line<'a>> {
 }
 
 impl<'a> Line<'a> {
-    /// What stands before and after the colon, if there is one.
+    /// The words before and after the colon, if there is one.
     fn keyed(&self) -> Option<(&'a str, &'a str)> {
         self.text.split_once(':').map(|(key, rest)| (key.trim(), rest))
     }
@@ -553,7 +553,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// All of these ids, in this order.
+    /// All these ids, in this order.
     fn group(&self, ids: &'a str) -> Result<Group, TopologyError> {
         let syntax = "ids in node order, such as \"3 1 2\"";
         let ids = self.words(ids).map(|word| self.id(word, syntax).map(ProcessId));

@@ -1,4 +1,4 @@
-//! Topologies.
+//! Tests of topologies.
 
 use proptest::prelude::*;
 

@@ -159,13 +159,13 @@ fn a_broken_link_and_a_crash_are_told_apart() {
         let (sim, _) = run(&config, vec![vec![], vec![], vec![]]);
         [0, 1, 2].map(|p| sim.processes()[p].suspects.clone())
     };
-    // Who comes up again finds its link still broken, and only there it is not back.
+    // A restarted process finds its link still broken: the process at the other end of that link still suspects it.
     let back = with(&["break:0-1@1", "crash:1@3", "restart:1@5"]);
     assert!(back[0].contains(&P1) && back[1] == [P0] && back[2].is_empty(), "{back:?}");
     // A link that is mended brings nobody back to life.
     let dead = with(&["break:0-1@1-6", "crash:1@3"]);
     assert!(dead[0].contains(&P1) && dead[2] == [P1], "{dead:?}");
-    // What broke twice is whole when it is mended twice.
+    // A link that broke twice is whole after two repairs.
     let twice = with(&["break:0-1@1-6", "break:1-0@2"]);
     assert_eq!(twice[..2], [vec![P1, P1], vec![P0, P0]]);
 }

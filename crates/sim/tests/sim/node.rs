@@ -16,14 +16,14 @@ pub(crate) struct Node {
     pub(crate) rings: u32,
 }
 
-/// What nodes say.
+/// The messages of nodes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Message {
     Data(u32),
     Other,
 }
 
-/// What a client wants of its node.
+/// The requests of a client to its node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Request {
     /// Send the numbers below this to a node.
@@ -78,7 +78,7 @@ impl Process for Node {
 
 impl Inspect for Node {}
 
-/// What each node is asked, in turn.
+/// The requests to each node, in turn.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Script(pub(crate) Vec<Vec<Request>>);
 

@@ -72,7 +72,7 @@ fn open_load_arrives_at_its_rate() {
     let (sim, _) = run(&config, vec![vec![Request::Send(P1, 1); 2000], vec![]]);
     let mean = sim.now() as f64 / 1000.0 / 2000.0;
     assert!((mean - 2.0).abs() < 0.15, "{mean}");
-    // Who was held up catches up: wishes do not wait for the ones before.
+    // A client that was paused catches up: new requests do not wait for the ones before.
     let config = Config { time_limit: 5000.0, ..with_faults(&["pause:0@0-3000"]) };
     let config = Config { think: Pace::Arrivals(2.0), ..config };
     let (late, _) = run(&config, vec![vec![Request::Send(P1, 1); 2000], vec![]]);

@@ -33,7 +33,7 @@ impl Endurance {
         }
     }
 
-    /// Harmless is a fault after which everyone else is served, and safely.
+    /// A fault is harmless if all other processes are served after it, and safely.
     fn of_lock(entry: &'static Entry, base: &Scenario, n: usize) -> Result<Self, Error> {
         let mut all = Self::default();
         for row in tolerance(entry, n, &base.set)? {
@@ -108,8 +108,8 @@ impl Endurance {
     }
 }
 
-/// Whether nothing is missing that everyone should have in the end. A verdict is milder: it asks only
-/// for what an algorithm promises under what it assumes.
+/// Whether each process has all that it should have in the end. A verdict is milder: it requires only
+/// the promises of the algorithm under its assumptions.
 fn is_complete(entry: &Entry, report: &RunReport, survivors: usize) -> bool {
     let measure = |name: &str| report.problem.get(entry.problem.name)?.get(name)?.as_f64();
     (entry.problem.is_complete)(&measure, survivors)

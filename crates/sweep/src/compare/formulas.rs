@@ -43,8 +43,8 @@ impl Told<'_> {
                 let stay = self.stay()?;
                 Ok((format!("E + {text}"), entry + stay))
             }
-            // Whoever wants in again at once waits for all others once, on average; this is Little's
-            // law: n of them are always there.
+            // A process that requests the lock again at once waits for all others once, on average. This is
+            // Little's law with n processes in the system.
             Bounded::Response => {
                 let (text, each) = self.in_turn()?;
                 Ok((format!("n(E + S), S = {text}"), self.report.nodes as f64 * each))

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Better, Comparison, Line};
+use super::{Better, Column, Comparison, Line};
 
 const ROW: f64 = 22.0;
 const NAME: f64 = 190.0;
@@ -46,14 +46,7 @@ pub fn svg(all: &Comparison) -> String {
     }
     for (c, column) in all.columns.iter().enumerate() {
         let x = NAME + c as f64 * (BAR + GAP);
-        let arrow = if column.better == Better::Less { "less is better" } else { "more is better" };
-        text(
-            &mut out,
-            (x, 68.0),
-            &format!("{} {}", column.name, column.unit),
-            "font-weight=\"bold\"",
-        );
-        text(&mut out, (x, 82.0), arrow, "fill=\"#555\" font-size=\"10\"");
+        heading(&mut out, x, column);
         let (most, none) = (highest(&all.lines, c), nothing(all, c));
         for (a, name) in names.iter().enumerate() {
             let lines = all.lines.iter().filter(|l| l.algorithm == *name);
@@ -83,6 +76,13 @@ pub fn svg(all: &Comparison) -> String {
     }
     out.push_str("</svg>\n");
     out
+}
+
+/// The name of a column, and whether less or more is better.
+fn heading(out: &mut String, x: f64, column: &Column) {
+    let arrow = if column.better == Better::Less { "less is better" } else { "more is better" };
+    text(out, (x, 68.0), &format!("{} {}", column.name, column.unit), "font-weight=\"bold\"");
+    text(out, (x, 82.0), arrow, "fill=\"#555\" font-size=\"10\"");
 }
 
 fn title(all: &Comparison) -> String {

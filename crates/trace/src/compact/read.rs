@@ -35,10 +35,7 @@ pub fn salvage(file: &str, bytes: &[u8]) -> Result<Salvaged, ReadError> {
         Some(&UNSUMMED) => false,
         _ => return Err(first("this version of the compact form is not known here")),
     };
-    let whole = match bytes.split_last_chunk::<SUM>() {
-        Some((rest, sum)) if summed => crc32fast::hash(rest) == u32::from_le_bytes(*sum),
-        _ => !summed,
-    };
+    let whole = is_whole(bytes, summed);
     // If the check sum does not fit, it explains every other error.
     let error = |line, problem: String| match whole {
         true => plain(line, problem, false),
@@ -91,6 +88,14 @@ pub fn salvage(file: &str, bytes: &[u8]) -> Result<Salvaged, ReadError> {
         }
     }
     Ok(Salvaged { run: reading.run, cut })
+}
+
+/// Whether the check sum at the end fits, if the form has one.
+fn is_whole(bytes: &[u8], summed: bool) -> bool {
+    match bytes.split_last_chunk::<SUM>() {
+        Some((rest, sum)) if summed => crc32fast::hash(rest) == u32::from_le_bytes(*sum),
+        _ => !summed,
+    }
 }
 
 /// The bytes of the check sum.

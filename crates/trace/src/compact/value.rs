@@ -57,9 +57,9 @@ pub(super) struct Names {
     key: Vec<u8>,
     /// The nodes of the header.
     members: Vec<u32>,
-    /// Whether a value had as many fields as there are nodes, and other ones: that is not tried again.
+    /// Whether a value had as many fields as there are nodes, but other names: such fields are not compared again.
     other_fields: bool,
-    /// Those not yet written.
+    /// Texts that are not yet written.
     pub(super) fresh: Vec<String>,
 }
 

@@ -164,21 +164,7 @@ impl Data {
                     }
                     (Some(step.node), 1, fields)
                 }
-                Entry::Incident(incident) => {
-                    let node = match incident.kind {
-                        IncidentKind::Crash(node)
-                        | IncidentKind::Restart { node, .. }
-                        | IncidentKind::Pause(node)
-                        | IncidentKind::Resume(node) => Some(node),
-                        IncidentKind::Lost(_)
-                        | IncidentKind::Duplicated(_)
-                        | IncidentKind::Cut(_)
-                        | IncidentKind::Heal(_)
-                        | IncidentKind::AppMessage { .. }
-                        | IncidentKind::Violation { .. } => None,
-                    };
-                    (node, 0, None)
-                }
+                Entry::Incident(incident) => (node_of(&incident.kind), 0, None),
             };
             let (n, p, s) = told;
             let lines = views[t].lines(e);
@@ -223,5 +209,21 @@ impl Data {
             .collect();
         data.words = words.words;
         data
+    }
+}
+
+/// The node that an incident befalls; none if it befalls a message, a link or the whole group.
+fn node_of(kind: &IncidentKind) -> Option<u32> {
+    match kind {
+        IncidentKind::Crash(node)
+        | IncidentKind::Restart { node, .. }
+        | IncidentKind::Pause(node)
+        | IncidentKind::Resume(node) => Some(*node),
+        IncidentKind::Lost(_)
+        | IncidentKind::Duplicated(_)
+        | IncidentKind::Cut(_)
+        | IncidentKind::Heal(_)
+        | IncidentKind::AppMessage { .. }
+        | IncidentKind::Violation { .. } => None,
     }
 }

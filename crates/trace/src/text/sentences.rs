@@ -151,7 +151,7 @@ fn its_timer(timer: &Named) -> String {
     if timer.name.is_empty() { "its timer".into() } else { format!("timer {}", timer.name) }
 }
 
-/// What is in stable storage.
+/// The content of stable storage.
 fn record(values: Values<'_>, saved: &Value) -> String {
     if saved.is_null() { "an empty record".into() } else { values.whole(saved) }
 }

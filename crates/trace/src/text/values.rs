@@ -163,7 +163,7 @@ impl Values<'_> {
         if written.is_empty() { "empty".into() } else { written.join(", ") }
     }
 
-    /// What is known by its fields: `message 2 of p1`, `view 0 of p1`, `p1 incarnation 2`.
+    /// Phrases for values with known fields: `message 2 of p1`, `view 0 of p1`, `p1 incarnation 2`.
     fn known(self, fields: &Map<String, Value>) -> Option<String> {
         let number = |name: &str| fields.get(name).and_then(Value::as_u64);
         let process = |name: &str| fields.get(name).and_then(|id| self.process(id));

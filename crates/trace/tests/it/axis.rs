@@ -1,5 +1,5 @@
-//! What the axis says is true: whoever reads the time of a step between two ticks reads the right
-//! one, and silence that is cut short says how long it was.
+//! The axis shows true times: a step between two ticks lies at its time
+//! in proportion, and a gap that is cut short states its length.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! What is expected, in files.
+//! Expected output in files.
 
 use std::path::PathBuf;
 

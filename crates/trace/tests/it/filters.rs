@@ -1,4 +1,4 @@
-//! Whatever is left out: a message is there with both its ends, or not at all; and every form shows
+//! A filter keeps or drops a message with both its ends, and every export shows
 //! the same messages.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ fn filters(run: &Run) -> Vec<Filter> {
     filters
 }
 
-/// What a table has of messages: for each number how often it is sent, received, lost.
+/// The messages of a table: for each number, how often it is sent, received, lost.
 fn table_of(run: &Run, options: &Options) -> BTreeMap<u64, [usize; 3]> {
     let mut found: BTreeMap<u64, [usize; 3]> = BTreeMap::new();
     for line in csv(run, options).lines().skip(1) {

@@ -11,7 +11,7 @@ use konklave_trace::diagram::Options;
 use konklave_trace::export::{html, html_race};
 use serde_json::Value;
 
-/// What a visitor does, and what is there to be seen then.
+/// The actions of a visitor, and what the page shows after each.
 const VISIT: &str = "
 const seen = {};
 const $ = (id) => document.getElementById(id);

@@ -1,4 +1,4 @@
-//! Real runs: recorded, read, replayed, told and drawn. `UPDATE=1` rewrites what is told and drawn,
+//! Real runs: recorded, read, replayed, printed and drawn. `UPDATE=1` rewrites texts and pictures,
 //! `UPDATE=runs` records the stored runs anew: they need not follow every change of an algorithm.
 
 use std::collections::BTreeSet;

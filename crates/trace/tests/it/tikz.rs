@@ -1,4 +1,4 @@
-//! What goes to LaTeX compiles there. Without pdflatex it is skipped, and says so.
+//! TikZ pictures compile in LaTeX. Without pdflatex the test is skipped and prints so.
 
 use std::fs::File;
 use std::io::BufReader;

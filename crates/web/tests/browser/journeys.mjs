@@ -417,7 +417,7 @@ try {
     const begin = Date.now();
     try {
       const { expected } = (await journey(page)) || {};
-      // What the server refuses, the browser reports as an error: in some journeys that is the point.
+      // The browser reports each refusal of the server as an error: in some journeys that is the point.
       const refused = expected || (name === 'crash by click' ? /400/ : null);
       const bad = errors.filter((error) => !(refused && refused.test(error)));
       assert.deepEqual(bad, [], 'nothing in the console');

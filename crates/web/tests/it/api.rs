@@ -1,4 +1,4 @@
-//! What the API answers, most of all to what makes no sense.
+//! The answers of the API, most of all to requests that make no sense.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -201,7 +201,7 @@ fn a_check_ends_with_its_witness() {
     let bad = r#"{"scenario":{"algorithm":"central"},"budgets":{"properties":["honour"]}}"#;
     let many = r#"{"scenario":{"algorithm":"central","nodes":65}}"#;
     let unset = r#"{"scenario":{"algorithm":"heartbeat","set":["period=0"]}}"#;
-    // What is wrong is known before the work, so it is no line of news about it.
+    // A wrong request is refused before the work starts, so the refusal is no line of progress.
     for (bad, why) in [
         (bad, "the properties of mutex are"),
         (many, "groups of at most 64"),
@@ -224,7 +224,7 @@ fn an_abandoned_check_gives_its_seat_to_others() {
     let token = format!("Authorization: Bearer {}", server.token());
     let endless = r#"{"scenario":{"algorithm":"ricart-agrawala","nodes":5,"entries":3,
         "fifo":false}}"#;
-    // As many as go on at a time, each read until it tells how far it has come; then left.
+    // As many checks as may run at a time: each is read until its first progress, then abandoned.
     let seats = konklave_web::limits::AT_A_TIME;
     let checks: Vec<_> = (0..seats)
         .map(|_| {

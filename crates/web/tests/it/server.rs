@@ -1,4 +1,4 @@
-//! A workbench for one test, and a client that says exactly what it is told to say.
+//! A workbench for one test, and a client that sends exactly the given bytes.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ pub(crate) struct Server {
     _runtime: tokio::runtime::Runtime,
 }
 
-/// What came back.
+/// An answer of the server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -84,7 +84,7 @@ impl Server {
             "{method} {path} HTTP/1.1\r\n{headers}\r\nConnection: close\r\n\
              Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
         );
-        // A server that has heard enough may close before all is said.
+        // A server may close the connection before it has read the whole request.
         let _ = stream.write_all(text.as_bytes());
         stream
     }

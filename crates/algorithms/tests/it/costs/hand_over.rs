@@ -37,7 +37,7 @@ where
     costs.find_map(|cost| (cost.bound)(&facts)).map(|bound| bound.limit())
 }
 
-/// Everyone wants in again at once, and stays for so long.
+/// Each process requests the lock again at once, and stays inside for so long.
 fn all<P: Algorithm + Portable>(n: usize, hold: f64) -> Case<P> {
     let case = Case::<P>::complete(n).requests(&vec![4; n]);
     case.config(|c| (c.think, c.hold) = (Pace::Constant(0.0), Pace::Constant(hold)))
@@ -102,13 +102,13 @@ fn who_leads_only_itself_does_not_count_as_the_leader() {
     for n in [1, 2, 5] {
         let case = Case::<Invitation>::complete(n).config(|c| c.time_limit = 200.0);
         let summary = case.simulate().summary;
-        // At first everyone leads a group of its own.
+        // At first each process leads a group of its own.
         let (one, all) = (summary.time_to_leader, summary.time_to_all);
         assert_eq!(one == Some(0.0), n == 1, "{summary:?}");
         assert!(one.is_some() && one <= all, "{summary:?}");
         assert_eq!(summary.agreeing, n, "{summary:?}");
     }
-    // Nobody can tell when one led for good who was still at odds in the end.
+    // If the processes still disagree in the end, there is no time at which one began to lead for good.
     let cut = Case::<Invitation>::complete(5).config(|c| c.time_limit = 2.0);
     let summary = cut.simulate().summary;
     assert_eq!((summary.time_to_leader, summary.agreeing), (None, 0), "{summary:?}");

@@ -192,7 +192,7 @@ fn a6_a_restarted_receiver_confirms_no_earlier_messages() {
     assert!(seen.violations.is_empty(), "{:?}", seen.violations);
     assert_eq!(seen.summary.suspected, 0);
     assert!(seen.processes.iter().all(konklave_process::Inspect::at_rest));
-    // 20 deliveries at those who stayed, and what the sender sent after it had said hello.
+    // 20 deliveries at the two that stayed up, and the messages to 2 after its restart was noticed.
     assert!((22..=26).contains(&seen.summary.delivered), "{}", seen.summary.delivered);
 }
 

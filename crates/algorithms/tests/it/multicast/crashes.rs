@@ -1,5 +1,5 @@
-//! Every order among three who send two messages each while one may crash, as far as it can be
-//! gone through.
+//! Every order with three members that send two messages each; one may crash. Explored as far as
+//! possible.
 
 use konklave_algorithms::Algorithm;
 use konklave_algorithms::multicast::causal::Causal;
@@ -11,7 +11,7 @@ use konklave_algorithms::multicast::token_order::TokenOrder;
 use konklave_process::Portable;
 use konklave_testkit::Case;
 
-/// What a crash may not break, as far as the order promises it.
+/// The properties that a crash may not break, as far as the order promises them.
 const SAFE: &[&str] = &[
     "total order",
     "fifo order",
@@ -51,8 +51,8 @@ fn two_messages_of_each_of_three_and_a_crash_break_no_order() {
         explore::<TokenOrder>(|case| case.synchronous()),
         explore::<TokenOrder>(|case| case.synchronous().set("delivery", "safe")),
     ];
-    // What is bounded broke nothing in the states that were looked at: there are more than can be
-    // gone through.
+    // A bounded search found no violation in the states that it explored: there are more than can be
+    // explored.
     for (name, verdict, _) in found {
         assert!(["bounded", "exhausted"].contains(&verdict), "{name}: {verdict}");
     }

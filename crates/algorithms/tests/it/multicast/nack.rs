@@ -71,7 +71,7 @@ fn a_stop_is_repeated_until_all_receivers_have_the_stream() {
         let cut = |case: Case<Nack>| case.fault(&format!("cut:0>1@0-{until}"));
         let seen = cut(case(3, 1)).simulate();
         assert_eq!(seen.well().summary.delivered, 3, "until {until}");
-        // Nobody else is bothered.
+        // No other member gets a message.
         assert_eq!(seen.kind("Whole"), 2, "until {until}");
         assert!(seen.kind("Stop") <= 5 + until / 64, "{}", seen.kind("Stop"));
         let without = cut(case(3, 1).set("stops", 0)).simulate();
@@ -126,7 +126,7 @@ fn n4_lost_requests_and_repairs_are_repeated_or_reported() {
     }
     let all = |case: Case<Nack>| faults.iter().fold(case, |case, fault| case.fault(fault));
     assert_eq!(all(case(2, 2)).simulate().well().summary.delivered, 4);
-    // With fewer tries the hole is told, and what follows goes on.
+    // With fewer attempts the gap is reported to the client, and later messages are delivered.
     let seen = all(case(2, 2).set("tries", 2)).simulate();
     assert_eq!((seen.well().summary.gone, seen.summary.delivered), (1, 3));
     let checked = case(2, 1).synchronous().set("beats", 3).set("stops", 0).set("tries", 1);
@@ -182,7 +182,7 @@ fn n8_when_500_members_lose_a_message_few_ask_and_one_repair_serves_all() {
 
 #[test]
 fn n9_a_repair_triggers_no_other_request() {
-    // 2 lacks the first message only; its repair makes nobody ask for anything else.
+    // 2 lacks the first message only; its repair causes no further request.
     let seen = case(5, 3).fault("lose:0>2/Data#1").simulate();
     assert_eq!((seen.well().kind("Nack"), seen.kind("Repair")), (1, 4));
     assert_eq!(seen.summary.unwanted_per_member, 3.0 / 5.0);

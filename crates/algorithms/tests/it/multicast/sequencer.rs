@@ -99,7 +99,7 @@ fn each_mistake_is_caught() {
 
 #[test]
 fn agreed_delivery_is_not_uniform() {
-    // The sequencer delivers what nobody else holds yet: if it crashes now, it alone did.
+    // The sequencer delivers a message that no other member has: if it crashes now, it alone has delivered it.
     let case = case(3, ("ub", "agreed")).requests(&[0, 1, 0]).ordered();
     case.judge(&["uniform delivery"]).check().violated("uniform delivery", 2);
 }

@@ -160,7 +160,7 @@ fn s4_every_wait_is_longer_than_zero() {
 #[test]
 fn s5_a_clock_that_runs_wild_changes_no_distance() {
     // Distances are links, not times: a member whose timers race or crawl asks early or late, and
-    // nobody waits for a time that is negative or past.
+    // no member waits for a time that is negative or past.
     for rate in ["50", "0.02"] {
         let lost = Case::<Srm>::complete(4)
             .requests(&[2, 0, 0, 0])
@@ -214,7 +214,7 @@ fn session_messages_end_once_all_live_members_agree() {
         let seen = crashed.simulate();
         assert!(seen.violations.is_empty(), "{fault}: {:?}", seen.violations);
         assert!(seen.kind("Session") <= 5 * 4 * 6, "{fault}: {}", seen.kind("Session"));
-        // Who comes back is told, and all agree again.
+        // A restarted member learns what it missed, and all agree again.
         let back = crashed.fault(&fault.replace("crash", "restart").replace('@', "@10")).simulate();
         assert!(back.violations.is_empty(), "{fault}: {:?}", back.violations);
     }
@@ -286,7 +286,7 @@ fn a_lossy_edge_costs_about_one_request_and_one_repair_each_time() {
 
 #[test]
 fn each_loss_of_a_crying_baby_costs_all_members_a_repair() {
-    // One bad link at the end: everyone else gets every repair, and needs none.
+    // One bad link at the end: all others get every repair, and need none.
     let cries = |losses: u32, scope: u32| {
         let case = case(spider(20), ["1", "1", "1", "1"]).set("scope", scope);
         lose_again(case, &[ProcessId(40)], losses).summary.unwanted_per_member
@@ -298,7 +298,7 @@ fn each_loss_of_a_crying_baby_costs_all_members_a_repair() {
     }
 }
 
-/// Who loses what the first member sends when a random link fails on its way to a random other one.
+/// The processes that lose the first member's packets when a random link fails towards a random other one.
 fn behind_a_link(topology: &Topology, rng: &mut Rng) -> Vec<ProcessId> {
     let group = Group::of(topology.len());
     let hops = Hops::new(topology, &group);
@@ -329,8 +329,8 @@ fn on_trees(g: usize, runs: u64, tree: impl Fn(&mut Rng) -> Topology) -> [f64; 3
     sums
 }
 
-/// What an independent simulation found that was written after the same rules; ours deviate by
-/// chance, and theirs did.
+/// Compares with an independent simulation by the same rules. Both deviate by
+/// chance.
 #[track_caller]
 fn is_about(measured: [f64; 3], reference: [f64; 3], case: &str) {
     for (x, y) in measured.into_iter().zip(reference) {

@@ -123,7 +123,7 @@ fn v6_no_half_goes_on_or_with_tie_break_the_senior_one() {
 
 #[test]
 fn v7_a_majority_is_one_of_the_last_view_that_was_decided() {
-    // 3-2, and before the three have a view they split 2-1: nobody has a majority of five.
+    // 3-2, and before the three have a view they split 2-1: no part has a majority of five.
     let seen = lively(5, 60.0)
         .fault("partition:0,1,2|3,4@5-12")
         .fault("partition:0,1|2|3,4@11")

@@ -41,7 +41,7 @@ pub(super) fn measure(report: &mut Report, seconds: f64) {
     }
 }
 
-/// What prevents the measurement.
+/// The missing requirement of the measurement, if any.
 fn missing() -> Option<&'static str> {
     let needed = [
         (NAME, "it is not installed: apt-get install corosync libcpg4"),

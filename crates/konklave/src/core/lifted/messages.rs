@@ -76,9 +76,19 @@ impl Core {
             return self.on_note(from, name, note);
         }
         // A member that has promised to end the view has sent its summary: nothing may change after that.
-        if self.group.is_wedged() {
-            return;
+        if !self.group.is_wedged() {
+            self.on_lock_message(from, member, name, message);
         }
+    }
+
+    /// Handles a message about a lock, other than a note.
+    fn on_lock_message(
+        &mut self,
+        from: ProcessId,
+        member: Member,
+        name: Name,
+        message: LockMessage,
+    ) {
         match message {
             LockMessage::Step { count, safe, noted, message }
                 if self.runs() && self.group.view().has_member(from) =>

@@ -18,7 +18,7 @@ use super::Core;
 use super::locks::LockIndex;
 use crate::lifted::LockMessage;
 
-/// What this node knows about one lock.
+/// This node's knowledge about the lease-safe holders of one lock.
 #[derive(Default)]
 pub(super) struct SafeHolders {
     /// The other members that may hold it lease-safe.
@@ -67,7 +67,7 @@ impl SafeHolders {
         &self.others
     }
 
-    /// What a message of the algorithm carries along: whether this node announces itself as a lease-safe
+    /// The two flags that a message of the algorithm carries: whether this node announces itself as a lease-safe
     /// holder (if `to` has not confirmed yet), and whether it confirms `to` as one.
     pub(super) fn piggyback_for(&mut self, to: ProcessId) -> (bool, bool) {
         let announces = self.is_wanted() && !self.known.contains(to);

@@ -132,8 +132,8 @@ impl Core {
         }
     }
 
-    /// Publishes as freed what no note mentions any more. After a view change every node sends each note
-    /// once, so wait for those.
+    /// Publishes a lock as freed if no note mentions its holder any more. After a view change every node sends each
+    /// note once, so wait for those notes.
     pub(super) fn publish_freed(&mut self) {
         if self.now < self.lifted.notes_complete_at {
             return;

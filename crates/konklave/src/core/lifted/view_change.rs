@@ -137,8 +137,8 @@ impl Core {
         was_there: bool,
     ) {
         let until = self.now + self.config.timings.lease_expiry();
-        // A restarted process knows nothing of what its earlier incarnation did, nor does its leaving tell
-        // when that ends.
+        // A restarted process does not know what its earlier incarnation did, and its leaving does not show when those
+        // grants end.
         let gone = |m: &Member| !view.includes(*m);
         let mut fenced = std::mem::take(&mut self.lifted.fenced_until);
         for (name, facts) in facts {

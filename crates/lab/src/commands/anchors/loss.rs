@@ -48,7 +48,7 @@ fn tail(all: &Anchors) -> Result<Anchor, Error> {
         ..only(3, 0, 4, all.sampling.seed)
     };
     let report = run(all.catalog, "nack", scenario)?;
-    // It should have come after T; whoever misses something waits for T before it asks.
+    // The message was due after T, and a member that misses one waits for T before it asks.
     let measured = figure(&report, "last_latency.max")? - 1.0;
     let case = "nack: a lost tail is back, h_min = 2".to_owned();
     let bound = (Relation::AtMost, 2.0 + 1.0 + 2.0);

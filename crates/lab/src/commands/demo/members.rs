@@ -1,7 +1,7 @@
 //! The fifth act: three operating system processes share a lock, and the holder is killed.
 //!
 //! The demo starts this program three times as `demo-member`, and speaks with each member by lines. A member
-//! prints `ready`; told to `acquire`, it takes the lock and prints its token. It holds the lock until it is
+//! prints `ready`; on the line `acquire`, it takes the lock and prints its token. It holds the lock until it is
 //! killed, and ends when its stdin does: no member outlives the demo.
 
 use std::io::{self, BufRead, BufReader, Write};

@@ -16,7 +16,7 @@ use crate::output::{Colour, Format, paint, print_csv, print_json, stdout};
 pub(super) fn incident(args: &ReplayArgs, run: &Run) -> Done {
     let steps = run.entries.iter().filter_map(|entry| serde_json::to_value(entry).ok());
     let Verdict { grants, names, open, violations } = judge(&run.header.scenario["names"], steps);
-    // What it could not have, it says itself; nothing of recordings that were written before it did.
+    // A recording lists the data that it could not obtain. Recordings of older versions have no such list.
     let missing = run.header.scenario["missing"].as_array().into_iter().flatten();
     let missing: Vec<&str> = missing.filter_map(|what| what.as_str()).collect();
     match args.format {

@@ -1,4 +1,4 @@
-//! The same loss again and again: whoever learns from it asks and repairs less, and no later.
+//! The same loss again and again: a member that adapts its delays asks and repairs less, and no later.
 
 use konklave_catalog::{Catalog, Error, RunReport};
 

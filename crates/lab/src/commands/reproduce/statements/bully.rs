@@ -1,4 +1,4 @@
-//! What the sources say of elections by bully and list, example by example.
+//! Statements of the sources on elections by bully and list, example by example.
 
 use super::super::{Statement, Verdict};
 

@@ -1,4 +1,4 @@
-//! What the sources say of elections.
+//! Statements of the sources on elections.
 
 use super::super::{Statement, Verdict};
 

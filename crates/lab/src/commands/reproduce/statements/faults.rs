@@ -1,4 +1,5 @@
-//! What the sources say of safety, order, crashes and losses, for locks by a coordinator, by permission of all and by token ring.
+//! Statements of the sources on safety, order, crashes and losses, for locks by a coordinator, by permission of all
+//! and by token ring.
 
 use super::super::{Statement, Verdict};
 

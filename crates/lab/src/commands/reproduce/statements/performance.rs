@@ -1,4 +1,4 @@
-//! What the sources say of response times, throughput and messages on average.
+//! Statements of the sources on response times, throughput and messages on average.
 
 use super::super::{Statement, Verdict};
 

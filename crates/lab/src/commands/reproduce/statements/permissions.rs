@@ -1,4 +1,4 @@
-//! What the sources say of locks by permission of one or of all.
+//! Statements of the sources on locks by permission of one or of all.
 
 use super::super::{Statement, Verdict};
 

@@ -1,4 +1,4 @@
-//! What the sources say of locks by permission of some.
+//! Statements of the sources on locks by permission of some.
 
 use super::super::{Statement, Verdict};
 

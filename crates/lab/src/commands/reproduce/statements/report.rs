@@ -1,4 +1,4 @@
-//! What the project report says of its algorithm.
+//! Statements of the project report on its algorithm.
 
 use super::super::{Statement, Verdict};
 

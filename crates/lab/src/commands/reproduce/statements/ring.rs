@@ -1,4 +1,4 @@
-//! What the project report says of its program.
+//! Statements of the project report on its program.
 
 use super::super::{Statement, Verdict};
 

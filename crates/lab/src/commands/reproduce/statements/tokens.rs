@@ -1,4 +1,4 @@
-//! What the sources say of locks by token.
+//! Statements of the sources on locks by token.
 
 use super::super::{Statement, Verdict};
 
