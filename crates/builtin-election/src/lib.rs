@@ -24,6 +24,10 @@ pub static ALGORITHMS: &[&dyn AnyAlgorithm] = &[
     erased::<konklave_algorithms::election::virtual_tree_wave::VirtualTreeWave>(),
 ];
 
+/// The bully algorithm in its hardened form.
+pub static BULLY_HARDENED: &dyn AnyAlgorithm =
+    erased::<konklave_algorithms::election::bully::hardened::Hardened>();
+
 /// Chang and Roberts's election in its hardened form.
 pub static CHANG_ROBERTS_HARDENED: &dyn AnyAlgorithm =
     erased::<konklave_algorithms::election::chang_roberts::hardened::Hardened>();

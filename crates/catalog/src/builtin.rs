@@ -19,6 +19,7 @@ pub(crate) fn entries() -> Vec<Entry> {
     let entry = |algorithm| {
         let entry = Entry::of(algorithm);
         match entry.sheet.name {
+            "bully" => entry.hardened(election::BULLY_HARDENED),
             "chang-roberts" => entry.hardened(election::CHANG_ROBERTS_HARDENED),
             "ring-list" => entry.hardened(election::RING_LIST_HARDENED),
             _ => entry,

@@ -1,10 +1,10 @@
-//! The election of Dolev, Klawe and Rodeh (and Peterson) on a one-way ring.
+//! The election of Dolev, Klawe and Rodeh, and of Peterson, on a one-way ring.
 //!
-//! Franklin's idea where numbers go one way only: a process learns the values of its two nearest
-//! active predecessors and takes the nearer one's place, if that one has the highest of the three
-//! values. So values travel, each round halves them, and the one that meets itself has won: not the
-//! process that finds out, but the one whose number it is.
+//! This is Franklin's idea with messages in one direction: an active process learns the values of its two nearest
+//! active predecessors, and continues with the nearer value if that is the highest of the three. So values travel, each
+//! round at least halves their number, and the owner of the value that meets itself has won.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -12,6 +12,7 @@ mod tests;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
+use self::rules::Rules;
 use super::{Indication, Request, ring};
 
 /// One process of the algorithm.
@@ -21,74 +22,36 @@ pub struct DolevKlaweRodeh {
     #[serde(skip)]
     successor: Fixed<ProcessId>,
     #[serde(skip)]
-    joins: Fixed<bool>,
-    #[serde(skip)]
-    detector_is_leader: Fixed<bool>,
+    rules: Fixed<Rules>,
 }
 
-/// What we are.
+/// The role of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub enum Role {
-    /// We know of no election.
+    /// It knows of no election.
     Asleep,
-    /// We carry a value that may win.
+    /// It carries a value that may win.
     Active {
         /// The value.
         value: ProcessId,
-        /// That of our nearest active predecessor, once it told.
+        /// The value of the nearest active predecessor, once known.
         before: Option<ProcessId>,
     },
-    /// We pass on what comes.
+    /// It passes messages on.
     Passive,
-    /// This one has won.
+    /// This process has won.
     Over(ProcessId),
 }
 
-/// What goes round.
+/// The messages, which go round.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// The value of the nearest active predecessor.
     One(ProcessId),
-    /// The value of the one before that.
+    /// The value of the active predecessor before that.
     Two(ProcessId),
-    /// This one leads.
+    /// This process leads.
     Elected(ProcessId),
-}
-
-impl DolevKlaweRodeh {
-    fn start(&mut self, ctx: &mut Context<'_, Self>) {
-        ctx.indicate(Indication::Candidate);
-        if ctx.group_size() == 1 {
-            return self.end(ctx.me(), ctx);
-        }
-        self.carry(ctx.me(), ctx);
-    }
-
-    /// Begins a round with this value.
-    fn carry(&mut self, value: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.role = Role::Active { value, before: None };
-        self.send(Message::One(value), ctx);
-    }
-
-    fn send(&self, message: Message, ctx: &mut Context<'_, Self>) {
-        ctx.send(*self.successor, message);
-    }
-
-    /// Any message wakes: who has passed something on may not start any more.
-    fn wake(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.role == Role::Asleep {
-            if *self.joins {
-                self.start(ctx);
-            } else {
-                self.role = Role::Passive;
-            }
-        }
-    }
-
-    fn end(&mut self, leader: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.role = Role::Over(leader);
-        ring::announce(leader, 0, ctx);
-    }
 }
 
 impl Process for DolevKlaweRodeh {
@@ -110,8 +73,7 @@ impl Process for DolevKlaweRodeh {
         self.wake(ctx);
         match (message, self.role) {
             (Message::One(x), Role::Active { value, before: None }) if x == value => {
-                // The value met itself: it is the only one left. Its owner may be elsewhere.
-                let leader = if *self.detector_is_leader { ctx.me() } else { value };
+                let leader = self.rules.winner(value, ctx.me());
                 self.end(leader, ctx);
                 self.send(Message::Elected(leader), ctx);
             }
@@ -142,5 +104,41 @@ impl Process for DolevKlaweRodeh {
             }
             (Message::Elected(_), Role::Over(_)) => {}
         }
+    }
+}
+
+impl DolevKlaweRodeh {
+    fn start(&mut self, ctx: &mut Context<'_, Self>) {
+        ctx.indicate(Indication::Candidate);
+        if ctx.group_size() == 1 {
+            return self.end(ctx.me(), ctx);
+        }
+        self.carry(ctx.me(), ctx);
+    }
+
+    /// A process that has passed a message on must not start any more; with the switch `join` it starts first.
+    fn wake(&mut self, ctx: &mut Context<'_, Self>) {
+        if self.role == Role::Asleep {
+            if self.rules.joins {
+                self.start(ctx);
+            } else {
+                self.role = Role::Passive;
+            }
+        }
+    }
+
+    /// Begins a round with this value.
+    fn carry(&mut self, value: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.role = Role::Active { value, before: None };
+        self.send(Message::One(value), ctx);
+    }
+
+    fn send(&self, message: Message, ctx: &mut Context<'_, Self>) {
+        ctx.send(*self.successor, message);
+    }
+
+    fn end(&mut self, leader: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.role = Role::Over(leader);
+        ring::announce(leader, 0, ctx);
     }
 }

@@ -1,11 +1,13 @@
-//! The tree identification of IEEE 1394 (FireWire): whoever is asked on all its edges is the root.
+//! The tree identification of IEEE 1394 (FireWire): the process that is asked on all its edges is the root.
 //!
-//! After a bus reset a leaf asks its neighbour to be its parent; a process that was asked on all
-//! its edges but one acknowledges its children and asks over the last. Two may ask each other: they
-//! wait, each for a short or a long time by chance, and who waits longer is asked again and is the
-//! root. On a cycle nobody is ever asked often enough, and only a timeout tells. Plugging and
-//! unplugging begins a new generation. The processes have no names.
+//! After a bus reset a leaf asks its neighbour to be its parent; a process that was asked on all edges but one
+//! acknowledges its children and asks over the last edge. If two processes ask each other, each waits for a random
+//! short or long time; the process with the longer wait is asked again, and is the root.
+//!
+//! On a cycle no process is asked on enough edges, and only a timeout reveals the loop. Plugging or unplugging an edge
+//! begins a new generation. The processes have no ids.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -13,26 +15,24 @@ mod timing;
 
 use std::sync::Arc;
 
-use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, Port, PortSet, Process, ProcessId};
 use serde::{Deserialize, Serialize};
-use timing::Timing;
 
-use self::sheet::{INNER_ONLY, NO_GENERATION, NO_IGNORE, SHEET};
+use self::rules::Rules;
 use super::edges::Edges;
 use super::{Indication, Request};
-use crate::{Facts, Mistake};
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct FireWire {
-    /// How many bus resets we know of.
+    /// The number of known bus resets.
     generation: u32,
     state: State,
-    /// Who asked us to be its parent, and how many have not.
+    /// The edges of processes that asked this one to be their parent.
     children: PortSet,
+    /// The number of plugged edges without a question.
     silent: u32,
-    /// Where nothing is plugged in.
+    /// The edges where nothing is plugged in.
     unplugged: PortSet,
     /// Whether the time for this generation has run out.
     late: bool,
@@ -42,16 +42,16 @@ pub struct FireWire {
     rules: Fixed<Arc<Rules>>,
 }
 
-/// How far we are in this generation.
+/// The progress of a process in this generation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 enum State {
-    /// There was no reset yet.
+    /// No reset has arrived yet.
     Off,
     /// More than one edge is silent.
     Waiting,
-    /// We asked this one to be our parent.
+    /// The process asked over this edge.
     Asking(Port),
-    /// We and this one asked each other; whether it has asked again.
+    /// Both ends of this edge asked; whether the other end has asked again.
     Contending {
         with: Port,
         asked: bool,
@@ -60,33 +60,24 @@ enum State {
     Root,
 }
 
-/// What a process was built with.
-#[derive(Debug)]
-struct Rules {
-    by_id: bool,
-    by_wire: bool,
-    mistake: Option<&'static str>,
-    timing: Timing,
-}
-
-/// What goes over an edge.
+/// The messages, which go over edges.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// The bus is reset.
     Reset {
-        /// To which generation; 0 from a newcomer, which knows none.
+        /// The new generation; 0 from a newcomer, which knows none.
         generation: u32,
     },
-    /// Be my parent.
+    /// The question: the receiver should be the parent.
     BeMyParent {
-        /// In which generation.
+        /// The generation.
         generation: u32,
-        /// Who asks, where contention is settled by id.
+        /// The asking process, if ids settle contention.
         id: Option<ProcessId>,
     },
-    /// You are my child.
+    /// The acknowledgement: the receiver is a child.
     YouAreMyChild {
-        /// In which generation.
+        /// The generation.
         generation: u32,
     },
 }
@@ -94,16 +85,103 @@ pub enum Message {
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// We have looked at our ports.
+    /// The look at the ports is over.
     Look,
-    /// Contention: the short or the long time is over.
+    /// The short or long wait of contention is over.
     Contention,
-    /// There should be a root by now.
+    /// A root is overdue.
     Configuration,
 }
 
+impl Process for FireWire {
+    type Message = Message;
+    type Timer = Timer;
+    type Request = Request;
+    type Indication = Indication;
+    type Record = NoRecord;
+
+    fn on_recover(&mut self, _saved: Option<NoRecord>, ctx: &mut Context<'_, Self>) {
+        if self.edges.len() == 0 {
+            return self.reset_anew(ctx);
+        }
+        // This process knows no generation: a neighbour that does begins the next.
+        self.edges.send_all_but(None, Message::Reset { generation: 0 }, ctx);
+    }
+
+    fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
+        if self.is_settled() || self.late {
+            self.reset_anew(ctx);
+        }
+    }
+
+    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        let Some(port) = self.edges.port(from) else {
+            return ctx.unexpected("a message from a stranger");
+        };
+        // A message from before the plug was pulled is void.
+        if self.unplugged.contains(port) {
+            return;
+        }
+        let ours = self.generation;
+        match message {
+            Message::Reset { generation: 0 } => self.reset_anew(ctx),
+            Message::Reset { generation } if generation > ours => self.reset(generation, None, ctx),
+            // A newer generation is on its way to the sender.
+            Message::Reset { .. } => {}
+            Message::BeMyParent { generation, .. } if generation > ours => {
+                self.reset(generation, Some(port), ctx);
+            }
+            Message::BeMyParent { generation, id } => {
+                if self.rules.counts_question(generation, ours) {
+                    self.on_question(port, id, ctx);
+                }
+            }
+            Message::YouAreMyChild { generation } => {
+                if generation == ours {
+                    self.on_acknowledgement(port, ctx);
+                }
+            }
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
+        match (timer, self.state) {
+            (Timer::Look, State::Waiting) => self.evaluate(ctx),
+            (Timer::Contention, State::Contending { with, asked: false }) => self.ask(with, ctx),
+            (Timer::Contention, State::Contending { with, asked: true }) => {
+                if self.may_be_root() {
+                    self.lead_after_contention(with, ctx);
+                }
+            }
+            (Timer::Configuration, _) if !self.is_settled() => {
+                self.late = true;
+                ctx.indicate(Indication::Loop);
+            }
+            (Timer::Look | Timer::Contention | Timer::Configuration, _) => {}
+        }
+    }
+
+    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        if let Some(port) = self.edges.port(peer)
+            && self.unplugged.insert(port)
+        {
+            self.reset_anew(ctx);
+        }
+    }
+
+    fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        if let Some(port) = self.edges.port(peer)
+            && self.unplugged.remove(port)
+        {
+            // The generation of the neighbour is not known either: it may be later.
+            ctx.send(peer, Message::Reset { generation: 0 });
+            self.reset_anew(ctx);
+        }
+    }
+}
+
 impl FireWire {
-    /// Begins a generation. One that was first heard of by a question has its first child.
+    /// Begins a generation. If a question announced it, the asking process is the first child.
     fn reset(&mut self, generation: u32, child: Option<Port>, ctx: &mut Context<'_, Self>) {
         match self.state {
             State::Child(_) | State::Root => ctx.indicate(Indication::Deposed),
@@ -133,8 +211,8 @@ impl FireWire {
         self.edges.ports().filter(move |port| !unplugged.contains(*port))
     }
 
-    /// When at most one edge is silent, we are to act. That takes a moment, in which the last may
-    /// speak, too.
+    /// If at most one edge is silent, the process acts after a look at its ports. A question may still arrive over the
+    /// last edge meanwhile.
     fn look(&mut self, ctx: &mut Context<'_, Self>) {
         if self.edges.len() == self.unplugged.len() {
             self.lead(ctx);
@@ -143,9 +221,9 @@ impl FireWire {
         }
     }
 
-    /// Asks over the last silent edge; with none left, we are the root.
+    /// Asks over the last silent edge; if there is none, this process is the root.
     fn evaluate(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.silent > 1 || (self.silent == 0 && self.may_not_be_root()) {
+        if self.silent > 1 || (self.silent == 0 && !self.may_be_root()) {
             return;
         }
         for child in self.children.iter() {
@@ -181,7 +259,7 @@ impl FireWire {
         ctx.indicate(outcome);
     }
 
-    /// Takes the one that we asked in vain for our last child.
+    /// The asked process becomes the last child.
     fn lead_after_contention(&mut self, with: Port, ctx: &mut Context<'_, Self>) {
         self.silent -= u32::from(self.children.insert(with));
         self.acknowledge(with, ctx);
@@ -214,21 +292,13 @@ impl FireWire {
         self.settle(State::Child(from), outcome, ctx);
     }
 
-    /// Out of turn comes only what was overtaken (settled by id, the acknowledgement may overtake
-    /// the other's question) or was meant for our former self, before a restart.
-    fn ignore(&self, what: &'static str, ctx: &mut Context<'_, Self>) {
-        if self.makes(NO_IGNORE) {
-            ctx.unexpected(what);
-        }
-    }
-
-    /// Both ends of an edge asked each other.
+    /// Both ends of an edge asked each other: the contention of the standard.
     fn contend(&mut self, with: Port, id: Option<ProcessId>, ctx: &mut Context<'_, Self>) {
         if !self.rules.by_id {
             self.state = State::Contending { with, asked: false };
             let wait = self.rules.timing.wait(|bound| ctx.choose(bound));
             ctx.set_timer(Timer::Contention, wait);
-        } else if id < Some(ctx.me()) && !self.may_not_be_root() {
+        } else if id < Some(ctx.me()) && self.may_be_root() {
             self.lead_after_contention(with, ctx);
         }
     }
@@ -236,104 +306,4 @@ impl FireWire {
     fn is_settled(&self) -> bool {
         matches!(self.state, State::Off | State::Child(_) | State::Root)
     }
-
-    fn may_not_be_root(&self) -> bool {
-        self.makes(INNER_ONLY) && self.edges.len() - self.unplugged.len() == 1
-    }
-
-    fn makes(&self, mistake: Mistake) -> bool {
-        self.rules.mistake == Some(mistake.name)
-    }
-}
-
-impl Process for FireWire {
-    type Message = Message;
-    type Timer = Timer;
-    type Request = Request;
-    type Indication = Indication;
-    type Record = NoRecord;
-
-    fn on_recover(&mut self, _saved: Option<NoRecord>, ctx: &mut Context<'_, Self>) {
-        if self.edges.len() == 0 {
-            return self.reset_anew(ctx);
-        }
-        // We know no generation: whoever does shall begin the next.
-        self.edges.send_all_but(None, Message::Reset { generation: 0 }, ctx);
-    }
-
-    fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
-        if self.is_settled() || self.late {
-            self.reset_anew(ctx);
-        }
-    }
-
-    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
-        let Some(port) = self.edges.port(from) else {
-            return ctx.unexpected("a message from a stranger");
-        };
-        // What was sent before the plug was pulled is void.
-        if self.unplugged.contains(port) {
-            return;
-        }
-        let ours = self.generation;
-        match message {
-            Message::Reset { generation: 0 } => self.reset_anew(ctx),
-            Message::Reset { generation } if generation > ours => self.reset(generation, None, ctx),
-            // Ours is newer, and on its way to them.
-            Message::Reset { .. } => {}
-            Message::BeMyParent { generation, .. } if generation > ours => {
-                self.reset(generation, Some(port), ctx);
-            }
-            Message::BeMyParent { generation, id } => {
-                if generation == ours || self.makes(NO_GENERATION) {
-                    self.on_question(port, id, ctx);
-                }
-            }
-            Message::YouAreMyChild { generation } => {
-                if generation == ours {
-                    self.on_acknowledgement(port, ctx);
-                }
-            }
-        }
-    }
-
-    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
-        match (timer, self.state) {
-            (Timer::Look, State::Waiting) => self.evaluate(ctx),
-            (Timer::Contention, State::Contending { with, asked: false }) => self.ask(with, ctx),
-            (Timer::Contention, State::Contending { with, asked: true }) => {
-                if !self.may_not_be_root() {
-                    self.lead_after_contention(with, ctx);
-                }
-            }
-            (Timer::Configuration, _) if !self.is_settled() => {
-                self.late = true;
-                ctx.indicate(Indication::Loop);
-            }
-            (Timer::Look | Timer::Contention | Timer::Configuration, _) => {}
-        }
-    }
-
-    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        if let Some(port) = self.edges.port(peer)
-            && self.unplugged.insert(port)
-        {
-            self.reset_anew(ctx);
-        }
-    }
-
-    fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        if let Some(port) = self.edges.port(peer)
-            && self.unplugged.remove(port)
-        {
-            // Of their generation, too, we know nothing: they may be ahead of us.
-            ctx.send(peer, Message::Reset { generation: 0 });
-            self.reset_anew(ctx);
-        }
-    }
-}
-
-/// Whether there is a root, and contention for it is settled by id.
-fn by_id(f: &Facts<'_>) -> bool {
-    f.setup.topology.fits(Shape::Tree) && f.setup.chosen(&SHEET, "contention").is("id")
 }

@@ -1,9 +1,10 @@
 //! Hirschberg and Sinclair's election on a two-way ring.
 //!
-//! In phase p a candidate sends probes 2^p hops both ways. A higher candidate stops them; where they
-//! come to their end, they are answered. Two answers, and the candidate doubles its reach; a probe
-//! that comes home has passed everyone. Messages tell their phase, so their order does not matter.
+//! In phase p a candidate sends probes 2^p hops in both directions; a higher candidate stops them, and the process at
+//! the end of the way replies. After two replies the candidate doubles its reach, and a probe that returns home has
+//! passed all others. Messages carry their phase, so their order does not matter.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ mod tests;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
+use self::rules::Rules;
 use super::ring::{Direction, Sides};
 use super::{Indication, Request, ring};
 
@@ -18,60 +20,89 @@ use super::{Indication, Request, ring};
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct HirschbergSinclair {
     role: Role,
-    /// Who has won, once we know.
+    /// The winner, once known.
     leader: Option<ProcessId>,
     #[serde(skip)]
     sides: Fixed<Sides>,
     #[serde(skip)]
-    joins: Fixed<bool>,
-    #[serde(skip)]
-    no_relay_lock: Fixed<bool>,
+    rules: Fixed<Rules>,
 }
 
-/// What we are.
+/// The role of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub enum Role {
-    /// We know of no election.
+    /// It knows of no election.
     Asleep,
-    /// We pass on what comes, whatever it is.
+    /// It passes every message on.
     Relay,
-    /// We stop lower numbers, even when we cannot win any more.
+    /// It stops the probes of lower processes, even if it cannot win any more.
     Candidate {
-        /// Our probes go 2^phase hops.
+        /// Its probes go 2^phase hops.
         phase: u8,
-        /// The way of the one answer that has come, if only one has.
+        /// The direction of the reply, if exactly one has arrived.
         answered: Option<Direction>,
     },
 }
 
-/// What goes round.
+/// The messages, which go round.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// May this one lead?
+    /// The probe of a candidate.
     Probe {
-        /// Who.
+        /// The candidate.
         id: ProcessId,
-        /// In which phase.
+        /// Its phase.
         phase: u8,
-        /// How far it has come.
+        /// The number of hops so far.
         hop: u32,
-        /// Which way it goes.
+        /// Its direction.
         way: Direction,
     },
-    /// As far as the probe went, nobody objects.
+    /// No process within the reach of the probe is a higher candidate.
     Reply {
-        /// Whose probe it was.
+        /// The candidate.
         id: ProcessId,
-        /// Of which phase.
+        /// The phase of the probe.
         phase: u8,
-        /// Which way it goes: back.
+        /// Its direction: back.
         way: Direction,
     },
-    /// This one leads.
+    /// This process leads.
     Elected {
-        /// Who.
+        /// Its id.
         id: ProcessId,
     },
+}
+
+impl Process for HirschbergSinclair {
+    type Message = Message;
+    type Timer = NoTimer;
+    type Request = Request;
+    type Indication = Indication;
+    type Record = NoRecord;
+
+    fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
+        if let Some(leader) = self.leader {
+            ring::announce(leader, 0, ctx);
+        } else if self.rules.permits_start(self.role) {
+            self.start(ctx);
+        }
+    }
+
+    fn on_message(&mut self, _from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        self.wake(ctx);
+        match message {
+            Message::Probe { id, phase, hop, way } => self.on_probe((id, phase, hop, way), ctx),
+            Message::Reply { id, phase, way } if id == ctx.me() => self.on_reply(phase, way, ctx),
+            Message::Reply { way, .. } => self.send(way, message, ctx),
+            Message::Elected { id } => {
+                if self.leader.is_none() {
+                    self.end(id, ctx);
+                    self.send(Direction::Clockwise, message, ctx);
+                }
+            }
+        }
+    }
 }
 
 impl HirschbergSinclair {
@@ -83,21 +114,10 @@ impl HirschbergSinclair {
         self.probe(0, ctx);
     }
 
-    fn probe(&mut self, phase: u8, ctx: &mut Context<'_, Self>) {
-        self.role = Role::Candidate { phase, answered: None };
-        for way in Direction::BOTH {
-            self.send(way, Message::Probe { id: ctx.me(), phase, hop: 1, way }, ctx);
-        }
-    }
-
-    fn send(&self, way: Direction, message: Message, ctx: &mut Context<'_, Self>) {
-        ctx.send(self.sides.towards(way), message);
-    }
-
-    /// The relay lock: who has handled a message is no candidate any more.
+    /// A message wakes a process: it becomes a relay, or with the switch `join` a candidate.
     fn wake(&mut self, ctx: &mut Context<'_, Self>) {
         if self.role == Role::Asleep {
-            if *self.joins {
+            if self.rules.joins {
                 self.start(ctx);
             } else {
                 self.role = Role::Relay;
@@ -105,13 +125,11 @@ impl HirschbergSinclair {
         }
     }
 
-    fn is_candidate(&self) -> bool {
-        matches!(self.role, Role::Candidate { .. })
-    }
-
-    fn end(&mut self, leader: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.leader = Some(leader);
-        ring::announce(leader, 0, ctx);
+    fn probe(&mut self, phase: u8, ctx: &mut Context<'_, Self>) {
+        self.role = Role::Candidate { phase, answered: None };
+        for way in Direction::BOTH {
+            self.send(way, Message::Probe { id: ctx.me(), phase, hop: 1, way }, ctx);
+        }
     }
 
     fn on_probe(
@@ -120,13 +138,13 @@ impl HirschbergSinclair {
         ctx: &mut Context<'_, Self>,
     ) {
         if id == ctx.me() {
-            // Two copies come home, but we announce once.
+            // Both probes return home, but there is one announcement.
             if self.leader != Some(id) {
                 self.end(id, ctx);
                 self.send(Direction::Clockwise, Message::Elected { id }, ctx);
             }
         } else if id < ctx.me() && self.is_candidate() {
-            // It cannot win.
+            // A lower candidate cannot win.
         } else if u64::from(hop) < reach(phase) {
             self.send(way, Message::Probe { id, phase, hop: hop.saturating_add(1), way }, ctx);
         } else {
@@ -134,8 +152,8 @@ impl HirschbergSinclair {
         }
     }
 
-    /// An answer to a probe of ours.
-    fn on_answer(&mut self, of: u8, way: Direction, ctx: &mut Context<'_, Self>) {
+    /// A reply to a probe of this process.
+    fn on_reply(&mut self, of: u8, way: Direction, ctx: &mut Context<'_, Self>) {
         match self.role {
             Role::Candidate { phase, answered: None } if phase == of => {
                 self.role = Role::Candidate { phase, answered: Some(way) };
@@ -143,45 +161,26 @@ impl HirschbergSinclair {
             Role::Candidate { phase, answered: Some(other) } if phase == of && other != way => {
                 self.probe(phase.saturating_add(1), ctx);
             }
-            // An answer of an earlier phase, or a copy.
+            // A reply of an earlier phase, or a copy.
             Role::Asleep | Role::Relay | Role::Candidate { .. } => {}
         }
     }
+
+    fn end(&mut self, leader: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.leader = Some(leader);
+        ring::announce(leader, 0, ctx);
+    }
+
+    fn send(&self, way: Direction, message: Message, ctx: &mut Context<'_, Self>) {
+        ctx.send(self.sides.towards(way), message);
+    }
+
+    fn is_candidate(&self) -> bool {
+        matches!(self.role, Role::Candidate { .. })
+    }
 }
 
-/// How far probes of this phase go.
+/// The number of hops of a probe in this phase.
 fn reach(phase: u8) -> u64 {
     1 << phase.min(63)
-}
-
-impl Process for HirschbergSinclair {
-    type Message = Message;
-    type Timer = NoTimer;
-    type Request = Request;
-    type Indication = Indication;
-    type Record = NoRecord;
-
-    fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
-        match (self.leader, self.role) {
-            (Some(leader), _) => ring::announce(leader, 0, ctx),
-            (None, Role::Asleep) => self.start(ctx),
-            (None, Role::Relay) if *self.no_relay_lock => self.start(ctx),
-            (None, Role::Relay | Role::Candidate { .. }) => {}
-        }
-    }
-
-    fn on_message(&mut self, _from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
-        self.wake(ctx);
-        match message {
-            Message::Probe { id, phase, hop, way } => self.on_probe((id, phase, hop, way), ctx),
-            Message::Reply { id, phase, way } if id == ctx.me() => self.on_answer(phase, way, ctx),
-            Message::Reply { way, .. } => self.send(way, message, ctx),
-            Message::Elected { id } => {
-                if self.leader.is_none() {
-                    self.end(id, ctx);
-                    self.send(Direction::Clockwise, message, ctx);
-                }
-            }
-        }
-    }
 }

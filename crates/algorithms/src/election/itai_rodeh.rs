@@ -1,8 +1,8 @@
-//! Itai and Rodeh's election on a one-way ring without names.
+//! Itai and Rodeh's election on a one-way ring without ids.
 //!
-//! Everyone draws a number and sends it round with a count of its hops: after n hops it is at home,
-//! for n is known. Higher numbers silence lower ones, equal ones spoil each other. A number that
-//! comes home unspoilt has won; a spoilt one is drawn anew. No name is ever compared.
+//! Each process draws a number and sends it round with a count of its hops; the group size n is known, so a number is
+//! home after n hops. A higher number makes a process passive, and an equal one marks the number as not unique. A
+//! number that returns unique has won; otherwise its process draws again.
 
 mod sheet;
 #[cfg(test)]
@@ -23,84 +23,54 @@ pub struct ItaiRodeh {
     rules: Fixed<Rules>,
 }
 
-/// What we are.
+/// The role of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub enum Role {
-    /// We know of no election.
+    /// It knows of no election.
     Asleep,
-    /// We may win with this.
+    /// It may win with this number.
     Active(Lot),
-    /// We pass on what comes.
+    /// It passes messages on.
     Passive,
-    /// We have won.
+    /// It has won.
     Leading,
-    /// Someone has won.
+    /// Another process has won.
     Following,
 }
 
-/// What a process drew.
+/// A number that a process drew.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Lot {
-    /// How often it had drawn before; 0 where that is not told.
+    /// The number of earlier draws; 0 if numbers do not carry their phase.
     phase: u32,
     number: u32,
 }
 
+/// The switches of a process.
 #[derive(Clone, Copy)]
 struct Rules {
-    /// How many we think we are.
+    /// The group size that the process believes.
     n: u32,
-    /// How many numbers there are.
+    /// The number of numbers.
     range: u32,
+    /// Whether numbers carry their phase.
     tell_phase: bool,
 }
 
-/// What goes round.
+/// The messages, which go round.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// Someone's lot.
+    /// The number of an active process.
     Token {
-        /// What was drawn.
+        /// The number.
         lot: Lot,
-        /// How far this has come.
+        /// The number of hops so far.
         hop: u32,
-        /// Whether nobody on the way had drawn the same.
+        /// Whether no process on the way had drawn the same.
         unique: bool,
     },
-    /// Someone leads.
+    /// A process leads.
     Elected,
-}
-
-impl ItaiRodeh {
-    fn draw(&mut self, phase: u32, ctx: &mut Context<'_, Self>) {
-        let phase = if self.rules.tell_phase { phase } else { 0 };
-        let lot = Lot { phase, number: 1 + ctx.choose(self.rules.range) };
-        self.role = Role::Active(lot);
-        ctx.send(*self.successor, Message::Token { lot, hop: 1, unique: true });
-    }
-
-    fn pass_on(&self, lot: Lot, hop: u32, unique: bool, ctx: &mut Context<'_, Self>) {
-        // Beyond n hops, which only a wrong n allows, all are the same.
-        let hop = hop.min(self.rules.n) + 1;
-        ctx.send(*self.successor, Message::Token { lot, hop, unique });
-    }
-
-    fn lead(&mut self, ctx: &mut Context<'_, Self>) {
-        self.role = Role::Leading;
-        self.tell(ctx);
-        if ctx.group_size() > 1 {
-            ctx.send(*self.successor, Message::Elected);
-        }
-    }
-
-    /// Tells the application the outcome.
-    fn tell(&self, ctx: &mut Context<'_, Self>) {
-        ctx.indicate(if self.role == Role::Leading {
-            Indication::Leading { epoch: 0 }
-        } else {
-            Indication::Following { leader: None, epoch: 0 }
-        });
-    }
 }
 
 impl Process for ItaiRodeh {
@@ -126,7 +96,7 @@ impl Process for ItaiRodeh {
         match (message, self.role) {
             (Message::Token { lot, hop, unique }, Role::Active(ours)) => {
                 if hop == self.rules.n {
-                    // Ours came home.
+                    // The own number is home.
                     if unique { self.lead(ctx) } else { self.draw(ours.phase + 1, ctx) }
                 } else if lot == ours {
                     self.pass_on(lot, hop, false, ctx);
@@ -138,7 +108,7 @@ impl Process for ItaiRodeh {
             (Message::Token { lot, hop, unique }, Role::Asleep | Role::Passive) => {
                 self.pass_on(lot, hop, unique, ctx);
             }
-            // It was overtaken by the end.
+            // The end of the election has overtaken it.
             (Message::Token { .. }, Role::Leading | Role::Following) => {}
             (Message::Elected, Role::Asleep | Role::Active(_) | Role::Passive) => {
                 self.role = Role::Following;
@@ -147,5 +117,37 @@ impl Process for ItaiRodeh {
             }
             (Message::Elected, Role::Leading | Role::Following) => {}
         }
+    }
+}
+
+impl ItaiRodeh {
+    fn draw(&mut self, phase: u32, ctx: &mut Context<'_, Self>) {
+        let phase = if self.rules.tell_phase { phase } else { 0 };
+        let lot = Lot { phase, number: 1 + ctx.choose(self.rules.range) };
+        self.role = Role::Active(lot);
+        ctx.send(*self.successor, Message::Token { lot, hop: 1, unique: true });
+    }
+
+    fn pass_on(&self, lot: Lot, hop: u32, unique: bool, ctx: &mut Context<'_, Self>) {
+        // More than n hops are possible only with a wrong n, and all equal.
+        let hop = hop.min(self.rules.n) + 1;
+        ctx.send(*self.successor, Message::Token { lot, hop, unique });
+    }
+
+    fn lead(&mut self, ctx: &mut Context<'_, Self>) {
+        self.role = Role::Leading;
+        self.tell(ctx);
+        if ctx.group_size() > 1 {
+            ctx.send(*self.successor, Message::Elected);
+        }
+    }
+
+    /// Indicates the outcome to the application.
+    fn tell(&self, ctx: &mut Context<'_, Self>) {
+        ctx.indicate(if self.role == Role::Leading {
+            Indication::Leading { epoch: 0 }
+        } else {
+            Indication::Following { leader: None, epoch: 0 }
+        });
     }
 }

@@ -1,109 +1,94 @@
-//! Election by a majority, with terms and leases: the one to use on real networks.
+//! Election by a majority, with terms and leases: the election for real networks.
 //!
-//! Who misses a leader asks, tentatively first, for the votes of a majority in a new term. Votes are
-//! kept in stable storage, so a term has one leader at most. A leader acts only under a lease: it
-//! reminds everyone of itself, those who answer promise to elect nobody else for a while, and with
-//! the answers of a majority the leader may act for a little less than that while, counted from
-//! when it *asked*. So no two leaders act at once, if only their clocks run at nearly the same rate.
+//! A process that misses a leader asks for the votes of a majority in a new term, first tentatively. Votes are in stable
+//! storage, so a term has at most one leader. A leader acts only while it holds a lease (`quorum/lease.rs`): promises of
+//! a majority to elect no other leader for some time.
 //!
 //! A process reads no clock: a promise and a lease are timers.
 
+mod lease;
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
 use konklave_process::{Context, Fixed, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
+use self::rules::Rules;
 use super::{Indication, Request};
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Quorum {
-    /// What is in stable storage.
+    /// Term and vote, in stable storage.
     ballot: Ballot,
     role: Role,
-    /// Whether a promise to the leader holds: we vote for nobody else.
+    /// Whether a promise to the leader holds: the process votes for no other.
     loyal: bool,
     #[serde(skip)]
-    settings: Fixed<Settings>,
+    rules: Fixed<Rules>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    election: Duration,
-    lease: Duration,
-    jitter: u32,
-    max_term: u32,
-    max_beats: u32,
-    no_persist: bool,
-    no_pre_vote: bool,
-    lease_from_ack: bool,
-    no_lease: bool,
-    vote_at_once: bool,
-}
-
-/// The term we are in, and for whom we voted in it.
+/// The present term, and the vote of this process in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Ballot {
     term: u32,
     voted_for: Option<ProcessId>,
 }
 
-/// What a process is.
+/// The role of a process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub enum Role {
-    /// It follows someone, or waits for someone to follow.
+    /// It follows a leader, or waits for one.
     Follower {
-        /// Whom.
+        /// The leader.
         leader: Option<ProcessId>,
     },
-    /// It asks whether it would be elected.
+    /// It asks for tentative votes.
     PreCandidate {
-        /// Who said yes.
+        /// The processes that would vote for it.
         granted: ProcessSet,
     },
     /// It asks for votes.
     Candidate {
-        /// Whose it has.
+        /// The processes that voted for it.
         votes: ProcessSet,
     },
     /// It was elected.
     Leader {
-        /// How often it reminded everyone.
+        /// The number of its beats.
         beats: u32,
-        /// Which of the reminders may still bring a lease, with those who answered.
+        /// The beats that may still give a lease, each with the processes that answered.
         open: Vec<(u32, ProcessSet)>,
-        /// The reminder whose answers are the lease; without one the leader does not act.
+        /// The beat whose answers are the lease; without a lease the leader does not act.
         lease: Option<u32>,
     },
 }
 
-/// What the processes say, each with a term.
+/// The messages, each with a term.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// Would you vote for me in this term?
+    /// Asks for a tentative vote in this term.
     PreVote(u32),
-    /// Yes, in that term; or no, for my term is this.
+    /// Yes, in that term; or no, with the term of the sender.
     PreVoteReply(u32, bool),
-    /// Vote for me in this term.
+    /// Asks for a vote in this term.
     Vote(u32),
-    /// Yes, in that term; or no, and my term is this.
+    /// Yes, in that term; or no, with the term of the sender.
     VoteReply(u32, bool),
-    /// I lead in this term, and say so for the `beat`-th time.
+    /// A sign of life of the leader, which asks for promises.
     Beat {
         /// The term.
         term: u32,
-        /// Which reminder this is.
+        /// The number of the beat.
         beat: u32,
     },
-    /// You do, and I vote for nobody else for a while; or you do not, if my term is higher.
+    /// A promise to vote for no other process for some time; with a higher term, a refusal.
     BeatReply {
-        /// My term.
+        /// The term of the sender.
         term: u32,
-        /// Which reminder this answers.
+        /// The number of the answered beat.
         beat: u32,
     },
 }
@@ -111,192 +96,14 @@ pub enum Message {
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// There should be a leader by now.
+    /// A leader is overdue.
     Election,
-    /// Our promise has been kept.
+    /// The promise has ended.
     Loyalty,
-    /// Time to remind everyone.
+    /// The next beat of a leader.
     Beat,
-    /// The answers to this reminder are worth nothing any more.
+    /// The promises for this beat may end.
     Lease(u32),
-}
-
-impl Quorum {
-    /// Whom it follows or, if it acts as leader, itself; and the term.
-    pub fn leader(&self, me: ProcessId) -> Option<(ProcessId, u32)> {
-        let leader = match &self.role {
-            Role::Follower { leader } => *leader,
-            Role::Leader { lease: Some(_), .. } => Some(me),
-            Role::PreCandidate { .. } | Role::Candidate { .. } | Role::Leader { .. } => None,
-        };
-        leader.map(|leader| (leader, self.ballot.term))
-    }
-
-    fn is_majority(voters: &ProcessSet, ctx: &Context<'_, Self>) -> bool {
-        2 * voters.len() > ctx.group_size()
-    }
-
-    fn just_us(ctx: &Context<'_, Self>) -> ProcessSet {
-        [ctx.me()].into_iter().collect()
-    }
-
-    /// Whether we must not help anyone to office: we promised, or act ourselves.
-    fn is_bound(&self) -> bool {
-        self.loyal || matches!(self.role, Role::Leader { lease: Some(_), .. })
-    }
-
-    fn save(&self, ctx: &mut Context<'_, Self>) {
-        if !self.settings.no_persist {
-            ctx.save(self.ballot);
-        }
-    }
-
-    fn wait_for_a_leader(&self, ctx: &mut Context<'_, Self>) {
-        let Settings { election, jitter, .. } = *self.settings;
-        let more = election * ctx.choose(jitter) / jitter;
-        ctx.set_timer(Timer::Election, election + more);
-    }
-
-    fn promise(&mut self, ctx: &mut Context<'_, Self>) {
-        self.loyal = true;
-        ctx.set_timer(Timer::Loyalty, self.settings.election);
-    }
-
-    /// There is no leader: would a majority vote for us?
-    fn pre_campaign(&mut self, ctx: &mut Context<'_, Self>) {
-        let term = self.ballot.term + 1;
-        if self.settings.max_term > 0 && term > self.settings.max_term {
-            return;
-        }
-        self.wait_for_a_leader(ctx);
-        if self.settings.no_pre_vote {
-            return self.campaign(ctx);
-        }
-        let granted = Self::just_us(ctx);
-        if Self::is_majority(&granted, ctx) {
-            return self.campaign(ctx);
-        }
-        self.role = Role::PreCandidate { granted };
-        ctx.send_to_others(Message::PreVote(term));
-    }
-
-    fn campaign(&mut self, ctx: &mut Context<'_, Self>) {
-        self.ballot = Ballot { term: self.ballot.term + 1, voted_for: Some(ctx.me()) };
-        self.save(ctx);
-        let votes = Self::just_us(ctx);
-        if Self::is_majority(&votes, ctx) {
-            return self.lead(ctx);
-        }
-        self.role = Role::Candidate { votes };
-        ctx.send_to_others(Message::Vote(self.ballot.term));
-    }
-
-    fn lead(&mut self, ctx: &mut Context<'_, Self>) {
-        ctx.cancel_timer(Timer::Election);
-        self.role = Role::Leader { beats: 0, open: Vec::new(), lease: None };
-        self.beat(ctx);
-    }
-
-    /// Reminds everyone; the lease that may come of it counts from now.
-    fn beat(&mut self, ctx: &mut Context<'_, Self>) {
-        let Role::Leader { beats, open, .. } = &mut self.role else { return };
-        *beats += 1;
-        let beat = *beats;
-        open.push((beat, ProcessSet::new()));
-        if !self.settings.lease_from_ack {
-            ctx.set_timer(Timer::Lease(beat), self.settings.lease);
-        }
-        if beat != self.settings.max_beats {
-            ctx.set_timer(Timer::Beat, self.settings.election / 5);
-        }
-        ctx.send_to_others(Message::Beat { term: self.ballot.term, beat });
-        self.on_answer(ctx.me(), beat, ctx);
-    }
-
-    fn on_answer(&mut self, from: ProcessId, beat: u32, ctx: &mut Context<'_, Self>) {
-        let Role::Leader { open, lease, .. } = &mut self.role else { return };
-        let Some((_, answered)) = open.iter_mut().find(|(b, _)| *b == beat) else { return };
-        answered.insert(from);
-        if !Self::is_majority(answered, ctx) {
-            return;
-        }
-        // This lease outlasts all earlier ones.
-        open.retain(|(earlier, _)| {
-            if *earlier < beat {
-                ctx.cancel_timer(Timer::Lease(*earlier));
-            }
-            *earlier > beat
-        });
-        if self.settings.lease_from_ack {
-            ctx.set_timer(Timer::Lease(beat), self.settings.lease);
-        }
-        match lease.replace(beat) {
-            Some(before) => ctx.cancel_timer(Timer::Lease(before)),
-            None => ctx.indicate(Indication::Leading { epoch: self.ballot.term }),
-        }
-    }
-
-    /// Becomes a follower of `leader`, if there is one.
-    fn follow(&mut self, leader: Option<ProcessId>, ctx: &mut Context<'_, Self>) {
-        let knew = match std::mem::replace(&mut self.role, Role::Follower { leader }) {
-            Role::Follower { leader } => leader,
-            Role::PreCandidate { .. } | Role::Candidate { .. } => None,
-            Role::Leader { open, lease, .. } => {
-                ctx.cancel_timer(Timer::Beat);
-                for beat in open.iter().map(|(beat, _)| *beat).chain(lease) {
-                    ctx.cancel_timer(Timer::Lease(beat));
-                }
-                lease.map(|_| ctx.me())
-            }
-        };
-        match leader {
-            Some(_) if leader == knew => {}
-            Some(_) => ctx.indicate(Indication::Following { leader, epoch: self.ballot.term }),
-            None if knew.is_some() => ctx.indicate(Indication::Deposed),
-            None => {}
-        }
-    }
-
-    /// Moves on to a later term, if it is one.
-    fn catch_up(&mut self, term: u32, ctx: &mut Context<'_, Self>) {
-        if term > self.ballot.term {
-            self.ballot = Ballot { term, voted_for: None };
-            self.save(ctx);
-            self.follow(None, ctx);
-            self.wait_for_a_leader(ctx);
-        }
-    }
-
-    fn on_vote(&mut self, candidate: ProcessId, term: u32, ctx: &mut Context<'_, Self>) {
-        if term < self.ballot.term {
-            return ctx.send(candidate, Message::VoteReply(self.ballot.term, false));
-        }
-        if self.is_bound() {
-            return;
-        }
-        self.catch_up(term, ctx);
-        let free = self.ballot.voted_for.is_none_or(|p| p == candidate);
-        if free {
-            self.ballot.voted_for = Some(candidate);
-            self.save(ctx);
-            self.follow(None, ctx);
-            self.wait_for_a_leader(ctx);
-        }
-        ctx.send(candidate, Message::VoteReply(term, free));
-    }
-
-    fn on_beat(&mut self, from: ProcessId, term: u32, beat: u32, ctx: &mut Context<'_, Self>) {
-        self.catch_up(term, ctx);
-        if term == self.ballot.term {
-            if matches!(self.role, Role::Leader { .. }) {
-                return ctx.unexpected("another leader of our term");
-            }
-            self.follow(Some(from), ctx);
-            self.promise(ctx);
-            self.wait_for_a_leader(ctx);
-        }
-        ctx.send(from, Message::BeatReply { term: self.ballot.term, beat });
-    }
 }
 
 impl Process for Quorum {
@@ -307,16 +114,13 @@ impl Process for Quorum {
     type Record = Ballot;
 
     fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
-        self.wait_for_a_leader(ctx);
+        self.wait_for_leader(ctx);
     }
 
     fn on_recover(&mut self, saved: Option<Ballot>, ctx: &mut Context<'_, Self>) {
         self.ballot = saved.unwrap_or_default();
-        if !self.settings.vote_at_once {
-            // What we promised is forgotten, but it may still hold.
-            self.promise(ctx);
-        }
-        self.wait_for_a_leader(ctx);
+        self.promise_after_restart(ctx);
+        self.wait_for_leader(ctx);
     }
 
     fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
@@ -382,7 +186,7 @@ impl Process for Quorum {
     fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
         match timer {
             Timer::Election => {
-                // Longer than any promise of ours.
+                // This timer is longer than a promise.
                 self.loyal = false;
                 ctx.cancel_timer(Timer::Loyalty);
                 self.follow(None, ctx);
@@ -390,16 +194,119 @@ impl Process for Quorum {
             }
             Timer::Loyalty => self.loyal = false,
             Timer::Beat => self.beat(ctx),
-            Timer::Lease(beat) => {
-                let Role::Leader { open, lease, .. } = &mut self.role else { return };
-                if lease.is_none_or(|lease| lease == beat) && !self.settings.no_lease {
-                    // No majority has answered for too long.
-                    self.follow(None, ctx);
-                    self.wait_for_a_leader(ctx);
-                } else {
-                    open.retain(|(b, _)| *b != beat);
-                }
-            }
+            Timer::Lease(beat) => self.on_lease_end(beat, ctx),
         }
+    }
+}
+
+impl Quorum {
+    /// The leader it follows or, if it acts as leader, itself; and the term.
+    pub fn leader(&self, me: ProcessId) -> Option<(ProcessId, u32)> {
+        let leader = match &self.role {
+            Role::Follower { leader } => *leader,
+            Role::Leader { lease: Some(_), .. } => Some(me),
+            Role::PreCandidate { .. } | Role::Candidate { .. } | Role::Leader { .. } => None,
+        };
+        leader.map(|leader| (leader, self.ballot.term))
+    }
+
+    fn is_majority(voters: &ProcessSet, ctx: &Context<'_, Self>) -> bool {
+        2 * voters.len() > ctx.group_size()
+    }
+
+    fn only_me(ctx: &Context<'_, Self>) -> ProcessSet {
+        [ctx.me()].into_iter().collect()
+    }
+
+    /// Whether the process must vote for no other: it has promised, or it acts as leader itself.
+    fn is_bound(&self) -> bool {
+        self.loyal || matches!(self.role, Role::Leader { lease: Some(_), .. })
+    }
+
+    fn wait_for_leader(&self, ctx: &mut Context<'_, Self>) {
+        let Rules { election, jitter, .. } = *self.rules;
+        let more = election * ctx.choose(jitter) / jitter;
+        ctx.set_timer(Timer::Election, election + more);
+    }
+
+    /// There is no leader: the process asks whether a majority would vote for it.
+    fn pre_campaign(&mut self, ctx: &mut Context<'_, Self>) {
+        let term = self.ballot.term + 1;
+        if !self.rules.permits_campaign(term) {
+            return;
+        }
+        self.wait_for_leader(ctx);
+        let granted = Self::only_me(ctx);
+        if Self::is_majority(&granted, ctx) || !self.rules.asks_first() {
+            return self.campaign(ctx);
+        }
+        self.role = Role::PreCandidate { granted };
+        ctx.send_to_others(Message::PreVote(term));
+    }
+
+    fn campaign(&mut self, ctx: &mut Context<'_, Self>) {
+        self.ballot = Ballot { term: self.ballot.term + 1, voted_for: Some(ctx.me()) };
+        self.save(ctx);
+        let votes = Self::only_me(ctx);
+        if Self::is_majority(&votes, ctx) {
+            return self.lead(ctx);
+        }
+        self.role = Role::Candidate { votes };
+        ctx.send_to_others(Message::Vote(self.ballot.term));
+    }
+
+    fn lead(&mut self, ctx: &mut Context<'_, Self>) {
+        ctx.cancel_timer(Timer::Election);
+        self.role = Role::Leader { beats: 0, open: Vec::new(), lease: None };
+        self.beat(ctx);
+    }
+
+    /// Becomes a follower of `leader`, or of none.
+    fn follow(&mut self, leader: Option<ProcessId>, ctx: &mut Context<'_, Self>) {
+        let knew = match std::mem::replace(&mut self.role, Role::Follower { leader }) {
+            Role::Follower { leader } => leader,
+            Role::PreCandidate { .. } | Role::Candidate { .. } => None,
+            Role::Leader { open, lease, .. } => {
+                ctx.cancel_timer(Timer::Beat);
+                for beat in open.iter().map(|(beat, _)| *beat).chain(lease) {
+                    ctx.cancel_timer(Timer::Lease(beat));
+                }
+                lease.map(|_| ctx.me())
+            }
+        };
+        match leader {
+            Some(_) if leader == knew => {}
+            Some(_) => ctx.indicate(Indication::Following { leader, epoch: self.ballot.term }),
+            None if knew.is_some() => ctx.indicate(Indication::Deposed),
+            None => {}
+        }
+    }
+
+    /// Enters `term` if it is later.
+    fn catch_up(&mut self, term: u32, ctx: &mut Context<'_, Self>) {
+        if term > self.ballot.term {
+            self.ballot = Ballot { term, voted_for: None };
+            self.save(ctx);
+            self.follow(None, ctx);
+            self.wait_for_leader(ctx);
+        }
+    }
+
+    fn on_vote(&mut self, candidate: ProcessId, term: u32, ctx: &mut Context<'_, Self>) {
+        if term < self.ballot.term {
+            return ctx.send(candidate, Message::VoteReply(self.ballot.term, false));
+        }
+        if self.is_bound() {
+            return;
+        }
+        self.catch_up(term, ctx);
+        let free = self.ballot.voted_for.is_none_or(|p| p == candidate);
+        if free {
+            self.ballot.voted_for = Some(candidate);
+            self.save(ctx);
+            self.follow(None, ctx);
+            self.wait_for_leader(ctx);
+        }
+        ctx.send(candidate, Message::VoteReply(term, free));
     }
 }

@@ -6,7 +6,7 @@ use konklave_process::{Context, Fixed, Group, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
 use super::Indication;
-use crate::{DataSheet, Setup, Switch, Winner};
+use crate::{Assumption, DataSheet, Setup, Switch, Winner};
 
 /// The direction of a message. On a ring of two both directions lead to the same peer, so every
 /// message names it.
@@ -98,6 +98,14 @@ impl Suspects {
         after.find(|p| !self.contains(*p)).unwrap_or(me)
     }
 }
+
+/// The assumptions of the hardened forms of ring elections.
+pub(super) const HARDENED_ASSUMES: &[Assumption] = &[
+    Assumption::Synchronous,
+    Assumption::StableStorage,
+    Assumption::UniqueIds,
+    Assumption::KnownMembership,
+];
 
 /// The time after which an election counts as failed: 3n hops, each twice as long as the mean.
 pub fn patience(setup: &Setup) -> Duration {

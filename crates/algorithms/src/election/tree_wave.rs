@@ -1,9 +1,10 @@
-//! Wave election on a tree: explorers out, echoes in, the result out again.
+//! Wave election on a tree: explorers go out, echoes return, the result goes out.
 //!
-//! Explorers wake everyone. A process that has heard an echo on all its edges but one sends the
-//! highest number it knows over the last one. The two processes whose echoes meet know the highest
-//! number of all and spread it. Processes know their edges only, not the tree.
+//! Explorers wake all processes. A process with an echo on all its edges but one sends the highest number it knows over
+//! the last; the two processes whose echoes meet know the highest number of all and spread it. A process knows its
+//! edges only, not the tree.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -13,79 +14,38 @@ use konklave_process::{
 };
 use serde::{Deserialize, Serialize};
 
+use self::rules::Rules;
 use super::ticked::Ticked;
 use super::{Indication, Request};
 
-/// One process of the algorithm. Trees of millions are built of these: two fill a line of the cache.
+/// One process of the algorithm. Trees of millions are built of these: two fill a cache line.
 #[repr(align(32))]
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct TreeWave {
     awake: bool,
-    /// Our edges, ticked where an echo came in, and how many are left.
+    /// The edges, ticked if an echo has arrived.
     #[serde(rename = "echoed")]
     edges: Ticked,
+    /// The number of edges without an echo.
     left: u32,
-    /// Where our echo went out.
+    /// The edge of the own echo.
     sent: CompactOption<Port>,
-    /// The highest number we know of.
+    /// The highest known number.
     best: ProcessId,
     decided: bool,
     #[serde(skip)]
-    leaf_rule: Fixed<bool>,
+    rules: Fixed<Rules>,
 }
 
-/// What goes over an edge.
+/// The messages, which go over edges.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// Wake up.
+    /// Wakes a process.
     Explore,
     /// The highest number on this side.
     Echo(ProcessId),
     /// The highest number of all.
     Info(ProcessId),
-}
-
-impl TreeWave {
-    /// Whether nothing comes of it any more, over whichever edge it came.
-    fn is_late(&self, message: Message) -> bool {
-        match message {
-            Message::Explore => self.awake && !*self.leaf_rule,
-            Message::Echo(_) => false,
-            Message::Info(_) => self.decided,
-        }
-    }
-
-    fn wake(&mut self, by: Option<Port>, ctx: &mut Context<'_, Self>) {
-        self.awake = true;
-        self.edges.send_all_but(by, Message::Explore, ctx);
-        let asleep_leaf = *self.leaf_rule && by.is_none() && self.edges.len() == 1;
-        if !asleep_leaf {
-            self.echo_if_ready(ctx);
-        }
-    }
-
-    /// Echoes over the last edge that has not echoed; a leaf does so at once, however it was woken.
-    fn echo_if_ready(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.decided || self.sent.is_some() {
-            return;
-        }
-        match self.left {
-            // An echo was faster than its explorer.
-            0 => self.decide(None, ctx),
-            1 => {
-                let last = self.edges.unticked().expect("one edge is left");
-                self.sent = last.into();
-                ctx.send(self.edges.peer(last), Message::Echo(self.best));
-            }
-            _ => {}
-        }
-    }
-
-    fn decide(&mut self, except: Option<Port>, ctx: &mut Context<'_, Self>) {
-        self.decided = true;
-        ctx.indicate(Indication::outcome(self.best, ctx.me()));
-        self.edges.send_all_but(except, Message::Info(self.best), ctx);
-    }
 }
 
 impl Process for TreeWave {
@@ -111,13 +71,8 @@ impl Process for TreeWave {
             return ctx.unexpected("a message from a stranger");
         };
         match message {
-            Message::Explore => {
-                if !self.awake {
-                    self.wake(Some(port), ctx);
-                } else if *self.leaf_rule && self.edges.len() == 1 {
-                    self.echo_if_ready(ctx);
-                }
-            }
+            Message::Explore if !self.awake => self.wake(Some(port), ctx),
+            Message::Explore => self.echo_if_ready(ctx),
             Message::Echo(best) => {
                 self.best = self.best.max(best);
                 self.left -= u32::from(self.edges.tick(port));
@@ -134,5 +89,47 @@ impl Process for TreeWave {
                 self.decide(Some(port), ctx);
             }
         }
+    }
+}
+
+impl TreeWave {
+    /// Whether `message` has no effect any more, over whichever edge it came.
+    fn is_late(&self, message: Message) -> bool {
+        match message {
+            Message::Explore => self.rules.ignores_explorer(self.awake),
+            Message::Echo(_) => false,
+            Message::Info(_) => self.decided,
+        }
+    }
+
+    fn wake(&mut self, by: Option<Port>, ctx: &mut Context<'_, Self>) {
+        self.awake = true;
+        self.edges.send_all_but(by, Message::Explore, ctx);
+        if by.is_some() || self.rules.permits_echo_of_starter(self.edges.len()) {
+            self.echo_if_ready(ctx);
+        }
+    }
+
+    /// Echoes over the last edge without an echo; a leaf does so as soon as it is awake.
+    fn echo_if_ready(&mut self, ctx: &mut Context<'_, Self>) {
+        if self.decided || self.sent.is_some() {
+            return;
+        }
+        match self.left {
+            // An echo was faster than its explorer.
+            0 => self.decide(None, ctx),
+            1 => {
+                let last = self.edges.unticked().expect("one edge is left");
+                self.sent = last.into();
+                ctx.send(self.edges.peer(last), Message::Echo(self.best));
+            }
+            _ => {}
+        }
+    }
+
+    fn decide(&mut self, except: Option<Port>, ctx: &mut Context<'_, Self>) {
+        self.decided = true;
+        ctx.indicate(Indication::outcome(self.best, ctx.me()));
+        self.edges.send_all_but(except, Message::Info(self.best), ctx);
     }
 }

@@ -1,12 +1,13 @@
 //! An election by a wave on a virtual tree: the tree is built first, then the wave runs on it.
 //!
-//! The layer below is [`VirtualTree`]. Everyone who gets its first parent is reported to the root,
-//! hop by hop; once the root has heard of all, the tree is complete. Then explorers go down, and
-//! whoever one reaches stays where it is; echoes bring the highest id up; the root spreads it.
+//! The layer below is [`VirtualTree`]. A process that gets its first parent reports to the root, hop by hop; after the
+//! reports of all processes the tree is complete. Then explorers go down, echoes bring the highest id up, and the root
+//! spreads it.
 //!
-//! Until an explorer comes, processes still move nearer to the root. So a process waits only for
-//! those who are its children now: who moves away before it is reached is reached by its new parent.
+//! Until the explorer reaches it, a process may still move nearer to the root. So a process waits only for its present
+//! children: a child that moved away before is reached by its new parent.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod tests;
 use konklave_process::{Context, Fixed, Inspect, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
+use self::rules::Rules;
 use super::virtual_tree::{Reign, VirtualTree};
 use super::{Indication, Request, virtual_tree};
 
@@ -21,42 +23,40 @@ use super::{Indication, Request, virtual_tree};
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct VirtualTreeWave {
     tree: VirtualTree,
-    /// Whether the root has been told of us.
+    /// Whether this process has reported to the root.
     reported: bool,
-    /// At the root: how many have reported.
+    /// At the root: the number of reports.
     reports: u32,
     wave: Wave,
-    /// How many children have echoed; who has stays a child.
+    /// The number of children that have echoed; such a child stays.
     echoes: u32,
-    /// The highest id we know of.
+    /// The highest known id.
     best: ProcessId,
     #[serde(skip)]
-    no_freeze: Fixed<bool>,
-    #[serde(skip)]
-    no_count: Fixed<bool>,
+    rules: Fixed<Rules>,
 }
 
-/// How far the wave has come here.
+/// The progress of the wave at this process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 enum Wave {
-    /// No explorer has come.
+    /// No explorer has arrived.
     Ahead,
-    /// We wait for our children's echoes.
+    /// The process waits for the echoes of its children.
     Out,
-    /// We have echoed.
+    /// It has echoed.
     Back,
-    /// We know the result.
+    /// It knows the result.
     Over,
 }
 
-/// What the processes say to each other.
+/// The messages of the tree and of the wave.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// A message of the tree.
     Tree(virtual_tree::Message),
-    /// To the root: one more is attached.
+    /// To the root: one more process is attached.
     Report,
-    /// The tree is complete: stay where you are.
+    /// The tree is complete: the receiver keeps its place.
     Explore,
     /// The highest id below.
     Echo(ProcessId),
@@ -67,63 +67,6 @@ pub enum Message {
 impl From<virtual_tree::Message> for Message {
     fn from(message: virtual_tree::Message) -> Self {
         Self::Tree(message)
-    }
-}
-
-impl VirtualTreeWave {
-    /// A step of the tree. What it tells is about its root, who need not win.
-    fn tree(
-        &mut self,
-        ctx: &mut Context<'_, Self>,
-        step: impl FnOnce(&mut VirtualTree, &mut Context<'_, VirtualTree>),
-    ) {
-        let tree = &mut self.tree;
-        ctx.below(|ctx| step(tree, ctx));
-        if !self.reported
-            && let Some(parent) = self.tree.parent()
-        {
-            self.reported = true;
-            ctx.send(parent, Message::Report);
-        }
-        self.begin_if_complete(ctx);
-        // A child may have left.
-        self.echo_if_ready(ctx);
-    }
-
-    fn begin_if_complete(&mut self, ctx: &mut Context<'_, Self>) {
-        let awaited = if *self.no_count { 1 } else { ctx.group_size() as u32 - 1 };
-        let complete = self.reports >= awaited.min(ctx.group_size() as u32 - 1);
-        if self.wave == Wave::Ahead && self.tree.is_root() && complete {
-            self.explore(ctx);
-        }
-    }
-
-    fn explore(&mut self, ctx: &mut Context<'_, Self>) {
-        self.wave = Wave::Out;
-        if !*self.no_freeze {
-            self.tree.freeze();
-        }
-        self.tree.children().for_each(|child| ctx.send(child, Message::Explore));
-        self.echo_if_ready(ctx);
-    }
-
-    fn echo_if_ready(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.wave != Wave::Out || (self.echoes as usize) < self.tree.child_count() {
-            return;
-        }
-        match self.tree.parent() {
-            Some(parent) => {
-                self.wave = Wave::Back;
-                ctx.send(parent, Message::Echo(self.best));
-            }
-            None => self.decide(ctx),
-        }
-    }
-
-    fn decide(&mut self, ctx: &mut Context<'_, Self>) {
-        self.wave = Wave::Over;
-        ctx.indicate(Indication::outcome(self.best, ctx.me()));
-        self.tree.children().for_each(|child| ctx.send(child, Message::Info(self.best)));
     }
 }
 
@@ -156,7 +99,7 @@ impl Process for VirtualTreeWave {
                 }
                 None => ctx.unexpected("a report from a child of one without a parent"),
             },
-            // Who is not our parent any more, or not yet, learns that from the tree.
+            // A sender that is not the parent any more, or not yet, learns that from the tree.
             Message::Explore => {
                 if self.wave == Wave::Ahead && self.tree.parent() == Some(from) {
                     self.explore(ctx);
@@ -174,5 +117,59 @@ impl Process for VirtualTreeWave {
                 }
             }
         }
+    }
+}
+
+impl VirtualTreeWave {
+    /// A step of the tree. Its indications are about the root, which need not win.
+    fn tree(
+        &mut self,
+        ctx: &mut Context<'_, Self>,
+        step: impl FnOnce(&mut VirtualTree, &mut Context<'_, VirtualTree>),
+    ) {
+        let tree = &mut self.tree;
+        ctx.below(|ctx| step(tree, ctx));
+        if !self.reported
+            && let Some(parent) = self.tree.parent()
+        {
+            self.reported = true;
+            ctx.send(parent, Message::Report);
+        }
+        self.begin_if_complete(ctx);
+        // A child may have left.
+        self.echo_if_ready(ctx);
+    }
+
+    fn begin_if_complete(&mut self, ctx: &mut Context<'_, Self>) {
+        let complete = self.rules.is_complete(self.reports, ctx.group_size());
+        if self.wave == Wave::Ahead && self.tree.is_root() && complete {
+            self.explore(ctx);
+        }
+    }
+
+    fn explore(&mut self, ctx: &mut Context<'_, Self>) {
+        self.wave = Wave::Out;
+        self.freeze();
+        self.tree.children().for_each(|child| ctx.send(child, Message::Explore));
+        self.echo_if_ready(ctx);
+    }
+
+    fn echo_if_ready(&mut self, ctx: &mut Context<'_, Self>) {
+        if self.wave != Wave::Out || (self.echoes as usize) < self.tree.child_count() {
+            return;
+        }
+        match self.tree.parent() {
+            Some(parent) => {
+                self.wave = Wave::Back;
+                ctx.send(parent, Message::Echo(self.best));
+            }
+            None => self.decide(ctx),
+        }
+    }
+
+    fn decide(&mut self, ctx: &mut Context<'_, Self>) {
+        self.wave = Wave::Over;
+        ctx.indicate(Indication::outcome(self.best, ctx.me()));
+        self.tree.children().for_each(|child| ctx.send(child, Message::Info(self.best)));
     }
 }

@@ -1,4 +1,6 @@
+use konklave_algorithms::Algorithm;
 use konklave_algorithms::election::bully::Bully;
+use konklave_algorithms::election::bully::hardened::Hardened;
 use konklave_process::{ProcessId, Rng};
 use konklave_sim::{Delay, Ending, Pace};
 use konklave_testkit::{Case, Seen};
@@ -8,12 +10,28 @@ fn headless(n: usize, detectors: &[u32]) -> Case<Bully> {
     Case::complete(n).down(&[n as u32 - 1]).initiators(detectors)
 }
 
-fn hardened(case: &Case<Bully>) -> Case<Bully> {
-    case.clone().set("mode", "hardened")
+fn hardened(case: &Case<Bully>) -> Case<Hardened> {
+    case.clone().set("mode", "hardened").of()
 }
 
-/// The leader of each process in the end.
-fn followed(seen: &Seen<Bully>) -> Vec<Option<u32>> {
+trait Follower {
+    fn coordinator(&self) -> Option<ProcessId>;
+}
+
+impl Follower for Bully {
+    fn coordinator(&self) -> Option<ProcessId> {
+        self.coordinator()
+    }
+}
+
+impl Follower for Hardened {
+    fn coordinator(&self) -> Option<ProcessId> {
+        self.coordinator()
+    }
+}
+
+/// The leader that each process follows in the end.
+fn followed<P: Algorithm + Follower>(seen: &Seen<P>) -> Vec<Option<u32>> {
     seen.processes.iter().map(|p| p.coordinator().map(|p| p.0)).collect()
 }
 
@@ -243,15 +261,15 @@ fn b5_a_flapping_highest_deposes_the_incumbent_each_time() {
 
 #[test]
 fn the_smallest_and_large_groups_work() {
-    for mode in ["textbook", "hardened"] {
-        let alone = Case::<Bully>::complete(1).set("mode", mode);
-        assert_eq!(alone.simulate().well().sent, 0);
-        let two = Case::<Bully>::complete(2).set("mode", mode);
-        assert_eq!(two.simulate().well().summary.leader, Some(ProcessId(1)));
-        assert_eq!(headless(300, &[0]).simulate().well().sent, 300 * 300 - 300 - 1);
-        let many = headless(100_000, &[99_998]).set("mode", mode).simulate();
-        assert_eq!(many.well().sent, 99_999 + u64::from(mode == "hardened"));
-    }
+    let (alone, two) = (Case::<Bully>::complete(1), Case::<Bully>::complete(2));
+    assert_eq!(alone.simulate().well().sent, 0);
+    assert_eq!(hardened(&alone).simulate().well().sent, 0);
+    assert_eq!(two.simulate().well().summary.leader, Some(ProcessId(1)));
+    assert_eq!(hardened(&two).simulate().well().summary.leader, Some(ProcessId(1)));
+    assert_eq!(headless(300, &[0]).simulate().well().sent, 300 * 300 - 300 - 1);
+    let many = headless(100_000, &[99_998]);
+    assert_eq!(many.simulate().well().sent, 99_999);
+    assert_eq!(hardened(&many).simulate().well().sent, 100_000);
 }
 
 #[test]
@@ -312,15 +330,15 @@ fn hardened_and_reminded_all_follow_the_highest_in_the_end() {
 /// reigns do: a leader answers for itself.
 #[test]
 fn late_elections_reopen_a_textbook_election_over_and_over() {
-    let sent = |n: u32, mode: &str| {
+    let descending = |n: u32| {
         let ids: Vec<u32> = (0..n).rev().collect();
-        let case = Case::<Bully>::complete(n as usize).ids(&ids).set("mode", mode);
-        case.simulate().sent
+        Case::<Bully>::complete(n as usize).ids(&ids)
     };
     let exponential = [16, 41, 90, 180, 342, 628, 1128, 1995, 3490, 6056, 10_444];
     assert!(exponential.windows(2).all(|w| 10 * w[1] > 17 * w[0]));
     for (n, expected) in (3..).zip(exponential) {
-        assert_eq!(sent(n, "textbook"), expected, "n = {n}");
-        assert_eq!(sent(n, "hardened"), u64::from(2 * n * n - 2 * n - 1), "n = {n}");
+        assert_eq!(descending(n).simulate().sent, expected, "n = {n}");
+        let sent = hardened(&descending(n)).simulate().sent;
+        assert_eq!(sent, u64::from(2 * n * n - 2 * n - 1), "n = {n}");
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use konklave_algorithms::Algorithm;
 use konklave_algorithms::election::adoption::Adoption;
-use konklave_algorithms::election::bully::Bully;
+use konklave_algorithms::election::bully;
 use konklave_algorithms::election::bully_1982::Bully1982;
 use konklave_algorithms::election::chang_roberts;
 use konklave_algorithms::election::dolev_klawe_rodeh::DolevKlaweRodeh;
@@ -272,7 +272,9 @@ where
 
 #[test]
 fn bully_hardened_gets_over_everything() {
-    let make = |seed| group::<Bully>(seed, complete).set("mode", "hardened").set("ping", 10);
+    let make = |seed| {
+        group::<bully::hardened::Hardened>(seed, complete).set("mode", "hardened").set("ping", 10)
+    };
     expect(make, &ALL, &[]);
 }
 

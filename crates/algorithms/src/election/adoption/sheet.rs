@@ -1,41 +1,20 @@
-//! The data sheet of Adoption: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of adoption: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
-use konklave_process::{CompactOption, Inspect, PortSet, ProcessId};
+use konklave_process::{CompactOption, Fixed, Inspect, PortSet, ProcessId};
 
 use super::Adoption;
+use super::rules::{CASE3_CLOSE_EDGE, CASE3_LITERAL, NO_FLOOD, Rules};
 use crate::election::Election;
 use crate::election::edges::{Edges, echo_time, flood, links};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Winner,
-};
-
-const CASE3_LITERAL: Mistake = Mistake {
-    name: "case3-literal",
-    what: "a lagging explorer is sent back as it is, as on the slide: its wave takes the edge for done",
-    breaks: "right winner",
-    caught_by: "-n 3 --topology path --ids 2,1,3 --property winner",
-};
-const CASE3_CLOSE_EDGE: Mistake = Mistake {
-    name: "case3-close-edge",
-    what: "a lagging explorer is sent back as it is, and both ends take the edge for done",
-    breaks: "one leader at a time",
-    caught_by: "-n 3 --topology path --ids 2,1,3 --property unique",
-};
-const NO_FLOOD: Mistake = Mistake {
-    name: "no-flood",
-    what: "a new process forwards an explorer to its former parent only, which it has not: the slide's \
-           four cases say nothing of the first contact",
-    breaks: "deadlock",
-    caught_by: "-n 3 --topology path --initiators 0",
-};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, Winner};
 
 const SHEET: DataSheet = DataSheet {
     name: "adoption",
     title: "Adoption",
-    idea: "A stronger wave adopts what a weaker one has explored; only the way to the former parent \
-           is explored anew.",
-    source: "lecture \"Wahlalgorithmen\" (adoption on arbitrary topologies), case 3 corrected",
+    idea: "A stronger wave adopts the processes that a weaker one has explored; only the edge to the former parent is \
+           explored anew.",
+    source: "lecture \"Wahlalgorithmen\", section \"Adoptionsverfahren\", case 3 corrected",
     assumes: &[
         Assumption::Reliable,
         Assumption::NoDuplicates,
@@ -63,7 +42,7 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Time,
             formula: "2D + n",
-            when: "one initiator, delays have a limit",
+            when: "one initiator, and delays have a limit",
             bound: |f| echo_time(f).filter(|_| f.k() == 1.0),
         },
     ],
@@ -108,9 +87,7 @@ impl Algorithm for Adoption {
             edges: Edges::new(me, setup),
             open: PortSet::new(),
             leader: CompactOption::NONE,
-            case3_literal: setup.makes(&CASE3_LITERAL),
-            case3_close_edge: setup.makes(&CASE3_CLOSE_EDGE),
-            no_flood: setup.makes(&NO_FLOOD),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 }

@@ -1,32 +1,20 @@
-//! The data sheet of Bully of 1982: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the bully algorithm of 1982: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId, ProcessSet};
 
-use super::{Bully1982, Settings, Status};
+use super::rules::{KEEPS_RUNNING, NO_HALTED_BY, Rules};
+use super::{Bully1982, Status};
 use crate::election::Election;
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch, Winner,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, SetupError,
+    Switch, Winner,
 };
 
-const KEEPS_RUNNING: Mistake = Mistake {
-    name: "keeps-running",
-    what: "who is halted goes on with its own election, and comes to lead beside the one that halted it",
-    breaks: "one leader at a time",
-    caught_by: "-n 3 --initiators 1 --crash 1 --restart 1 --synchronous --set check=0 --property unique",
-};
-const NO_HALTED_BY: Mistake = Mistake {
-    name: "no-halted-by",
-    what: "a halted process takes any coordinator, not only the one that halted it last (as in the slides' form)",
-    breaks: "agreement",
-    caught_by: "-n 3 --initiators 1 --crash 1 --restart 1 --synchronous --set check=0 --property agreement",
-};
-
-const SHEET: DataSheet = DataSheet {
+pub(super) const SHEET: DataSheet = DataSheet {
     name: "bully-1982",
     title: "Bully of 1982",
-    idea: "If nobody above is there, halt all below, then name yourself to those you halted.",
+    idea: "If no higher process is up, a candidate halts all lower processes, then names itself to them.",
     source: "H. Garcia-Molina, IEEE Trans. Computers 31(1), 1982, appendix I",
     assumes: &[
         Assumption::Reliable,
@@ -40,13 +28,13 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Messages,
             formula: "6(n − 1) until all are normal; then 2(n − 1) for each check",
-            when: "nobody is down, only the highest starts, two delays are shorter than the timeout",
+            when: "no process is down, only the highest starts, and two delays are shorter than the timeout",
             bound: |f| highest_alone(f).map(|t| messages(f, t)),
         },
         Cost {
             metric: Metric::Time,
             formula: "4(n − 1)T − T",
-            when: "nobody is down, only the highest starts, two delays are shorter than the timeout",
+            when: "no process is down, only the highest starts, and two delays are shorter than the timeout",
             bound: |f| {
                 highest_alone(f).map(|t| Bound::AtMost((4.0 * (f.n() - 1.0) - 1.0).max(0.0) * t))
             },
@@ -64,12 +52,12 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "timeout",
             values: &["5", "<number>"],
-            what: "how long to wait for a call to return, in T: two delays at least",
+            what: "time until a call must have returned, in T: at least two delays",
         },
         Switch {
             name: "check",
             values: &["20", "<number>"],
-            what: "how often a coordinator asks whether all are normal, in T; 0: never, and nobody misses it",
+            what: "time between two checks of a coordinator, in T; 0: no checks, and no timeout for the coordinator",
         },
     ],
 };
@@ -86,19 +74,13 @@ impl Algorithm for Bully1982 {
     const ENDLESS: bool = true;
 
     fn new(_me: ProcessId, setup: &Setup) -> Self {
-        let check = setup.chosen(&SHEET, "check").number();
         Self {
             status: Status::Election,
             coordinator: None,
             halted_by: None,
             up: ProcessSet::new(),
             calling: None,
-            settings: Fixed(Settings {
-                timeout: setup.unit * setup.chosen(&SHEET, "timeout").number(),
-                check: (check > 0).then(|| setup.unit * check),
-                keeps_running: *setup.makes(&KEEPS_RUNNING),
-                no_halted_by: *setup.makes(&NO_HALTED_BY),
-            }),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 
@@ -107,7 +89,7 @@ impl Algorithm for Bully1982 {
     }
 }
 
-/// The longest delay, if the highest alone starts and nothing goes wrong.
+/// The longest delay, if only the highest starts and there are no faults.
 fn highest_alone(f: &Facts<'_>) -> Option<f64> {
     let timeout = f64::from(f.setup.chosen(&SHEET, "timeout").number());
     let calm = f.undisturbed && f.setup.down.is_empty() && f.setup.mistake.is_none();
@@ -115,8 +97,8 @@ fn highest_alone(f: &Facts<'_>) -> Option<f64> {
     f.delay_max.filter(|t| alone && 2.0 * t < timeout)
 }
 
-/// Each other process is halted, told and made ready, two messages each; then one check begins
-/// `check` after the last has ended.
+/// Each other process is halted, named the coordinator and made ready, with two messages each. A check begins `check`
+/// after the last one has ended.
 fn messages(f: &Facts<'_>, t: f64) -> Bound {
     let others = f.n() - 1.0;
     let period = f64::from(f.setup.chosen(&SHEET, "check").number());

@@ -1,5 +1,7 @@
 //! Steps of Bully of 1982, one at a time.
 
+use std::time::Duration;
+
 use konklave_process::{Group, Input, Inspect as _, Topology};
 use konklave_testkit::{Bench, send, set, tell};
 

@@ -1,35 +1,22 @@
-//! The data sheet of Chang–Roberts: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Chang–Roberts: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Inspect, ProcessId};
 
 use super::ChangRoberts;
 use super::costs::{one_starts, proposals, relayed};
-use super::rules::Rules;
+use super::rules::{NO_HOP_LIMIT, NO_STEP_DOWN, Rules};
 use crate::election::Election;
 use crate::election::ring::Suspects;
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError,
-    Switch, Winner,
-};
-
-pub(super) const NO_STEP_DOWN: Mistake = Mistake {
-    name: "no-step-down",
-    what: "the incumbent stays in office while the next election runs",
-    breaks: "one leader at a time",
-    caught_by: "-n 2 --requests 2,0 --down 1 --restart 1 --property unique",
-};
-pub(super) const NO_HOP_LIMIT: Mistake = Mistake {
-    name: "no-hop-limit",
-    what: "a message whose owner crashed goes round for ever",
-    breaks: "livelock",
-    caught_by: "-n 3 --crash 1 --property livelock",
+    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, SetupError, Switch,
+    Winner,
 };
 
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "chang-roberts",
     title: "Chang–Roberts",
-    idea: "Numbers go round a ring; only the highest comes home.",
+    idea: "Numbers go round a ring; only the highest returns home.",
     source: "E. Chang, R. Roberts, CACM 22(5), 1979; project report on the ring election",
     assumes: &[
         Assumption::Reliable,
@@ -73,7 +60,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Time,
             formula: "3n − 1, or 2n if all start at once",
-            when: "delays have a limit; not hardened, where timeouts have a part in it",
+            when: "delays have a limit; not in the hardened form, whose timeouts take part",
             bound: |f| {
                 let hops = if f.k() == f.n() { 2.0 * f.n() } else { 3.0 * f.n() - 1.0 };
                 f.delay_max.filter(|_| !is(f.setup, "hardened")).map(|t| Bound::AtMost(hops * t))
@@ -86,7 +73,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
     switches: &[Switch {
         name: "mode",
         values: &["textbook", "original", "hardened"],
-        what: "original: who did not start only passes on; hardened: numbered elections and timeouts",
+        what: "original: a process that did not start passes all numbers on; hardened: numbered elections and timeouts",
     }],
 };
 

@@ -1,25 +1,17 @@
-//! The data sheet of Dolev–Klawe–Rodeh / Peterson: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Dolev–Klawe–Rodeh / Peterson: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
+use super::rules::{DETECTOR_IS_LEADER, Rules};
 use super::{DolevKlaweRodeh, Role};
 use crate::election::{Election, ring};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Winner,
-};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, Winner};
 
-const DETECTOR_IS_LEADER: Mistake = Mistake {
-    name: "detector-is-leader",
-    what: "whoever finds out that the election is over takes itself for the winner",
-    breaks: "right winner",
-    caught_by: "-n 2",
-};
-
-const SHEET: DataSheet = DataSheet {
+pub(super) const SHEET: DataSheet = DataSheet {
     name: "dolev-klawe-rodeh",
     title: "Dolev–Klawe–Rodeh / Peterson",
-    idea: "Values move on one way; only one that is higher than both its neighbours survives a round.",
+    idea: "Values travel one way; only a value that is higher than both its neighbours survives a round.",
     source: "D. Dolev, M. Klawe, M. Rodeh, J. Algorithms 3(3), 1982; G. L. Peterson, TOPLAS 4(4), 1982; \
              named in the project report on the ring election",
     assumes: &[
@@ -71,8 +63,7 @@ impl Algorithm for DolevKlaweRodeh {
         Self {
             role: Role::Asleep,
             successor: Fixed(setup.successor(me)),
-            joins: Fixed(ring::joins(&SHEET, setup)),
-            detector_is_leader: setup.makes(&DETECTOR_IS_LEADER),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 

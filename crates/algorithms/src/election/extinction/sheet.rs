@@ -1,32 +1,18 @@
-//! The data sheet of Echo with extinction: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of echo with extinction: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
-use konklave_process::{CompactOption, Inspect, PortSet, ProcessId};
+use konklave_process::{CompactOption, Fixed, Inspect, PortSet, ProcessId};
 
 use super::Extinction;
+use super::rules::{LATE_START, NO_CROSSING, Rules};
 use crate::election::Election;
 use crate::election::edges::{Edges, echo_time, flood, links};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Winner,
-};
-
-const LATE_START: Mistake = Mistake {
-    name: "late-start",
-    what: "a process that a wave has captured still starts one of its own",
-    breaks: "one leader at a time",
-    caught_by: "-n 2 --property unique",
-};
-const NO_CROSSING: Mistake = Mistake {
-    name: "no-crossing",
-    what: "explorers of one wave that cross on an edge do not count as answers: both ends wait",
-    breaks: "deadlock",
-    caught_by: "-n 3 --topology complete --initiators 0",
-};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, Winner};
 
 const SHEET: DataSheet = DataSheet {
     name: "extinction",
     title: "Echo with extinction",
-    idea: "Every initiator starts an echo wave; weaker waves die where stronger ones pass.",
+    idea: "Every initiator starts an echo wave; weaker waves end where they meet a stronger one.",
     source: "F. Mattern, Verteilte Basisalgorithmen, 1989; G. Tel, Introduction to Distributed \
              Algorithms, 2000 (there the smallest id wins)",
     assumes: &[
@@ -53,7 +39,7 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Time,
             formula: "2D + n",
-            when: "one initiator, delays have a limit",
+            when: "one initiator, and delays have a limit",
             bound: |f| echo_time(f).filter(|_| f.k() == 1.0),
         },
     ],
@@ -98,8 +84,7 @@ impl Algorithm for Extinction {
             awaited: PortSet::new(),
             leader: CompactOption::NONE,
             edges: Edges::new(me, setup),
-            late_start: setup.makes(&LATE_START),
-            no_crossing: setup.makes(&NO_CROSSING),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 }

@@ -1,42 +1,25 @@
-//! The data sheet of FireWire tree identification: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of FireWire's tree identification: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, PortSet, ProcessId};
 
+use super::rules::{INNER_ONLY, NO_GENERATION, NO_IGNORE, Rules};
 use super::timing::Timing;
-use super::{FireWire, Rules, State, by_id};
+use super::{FireWire, State};
 use crate::election::Election;
 use crate::election::edges::Edges;
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch, Winner,
-};
-
-pub(super) const INNER_ONLY: Mistake = Mistake {
-    name: "inner-only",
-    what: "only a process with more than one edge becomes root, as on the slide: a leaf that is asked waits for ever",
-    breaks: "deadlock",
-    caught_by: "-n 2 --topology path --set timeout=0",
-};
-pub(super) const NO_IGNORE: Mistake = Mistake {
-    name: "no-ignore",
-    what: "a question that its acknowledgement has overtaken is taken for an error",
-    breaks: "expected inputs",
-    caught_by: "-n 2 --topology path --no-fifo --set contention=id --set timeout=0",
-};
-pub(super) const NO_GENERATION: Mistake = Mistake {
-    name: "no-generation",
-    what: "a question of an earlier generation counts in this one",
-    breaks: "one leader at a time",
-    caught_by: "-n 2 --topology path --requests 2,2 --no-fifo --set contention=id --set timeout=0 --property unique",
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, SetupError,
+    Switch, Winner,
 };
 
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "firewire",
     title: "FireWire tree identification",
-    idea: "Leaves ask their neighbour to be their parent, and so on inwards; who is asked on all \
-           sides is the root.",
-    source: "IEEE 1394-1995, tree identify; lecture \"Wahlverfahren\", election in FireWire",
+    idea: "Leaves ask their neighbour to be their parent, and so on inwards; the process that is asked on all its \
+           edges is the root.",
+    source: "IEEE 1394-1995, tree identify; lecture \"Übereinstimmung und Koordination\", slides \"Wahl auf Bäumen: \
+             FireWire\"",
     assumes: &[Assumption::Reliable, Assumption::NoDuplicates, Assumption::NoCrash],
     topologies: &[Shape::Tree, Shape::Connected],
     winner: Some(Winner::Any),
@@ -61,7 +44,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Time,
             formula: "2D + 2 hops, each with a look at the ports",
-            when: "a tree, contention=id, delays have a limit",
+            when: "a tree, contention=id, and delays have a limit",
             bound: |f| {
                 let number = |name| f64::from(f.setup.chosen(&SHEET, name).number());
                 let hop = f.delay_max.filter(|_| by_id(f))? + number("look") / number("cable");
@@ -83,29 +66,53 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "contention",
             values: &["random", "id"],
-            what: "how two that ask each other part: by chance, or the higher id becomes root",
+            what: "how contention ends: by chance, or the higher id becomes root",
         },
         Switch {
             name: "reset",
             values: &["message", "wire"],
-            what: "whether a reset spreads by messages, or everyone feels it (all are to start)",
+            what: "whether a reset spreads by messages, or all processes notice it (then all start)",
         },
-        Switch { name: "look", values: &["20", "<number>"], what: "ns to look at the ports" },
-        Switch { name: "short", values: &["240", "<number>"], what: "the least short wait, in ns" },
-        Switch { name: "short-max", values: &["260", "<number>"], what: "the longest short wait" },
-        Switch { name: "long", values: &["570", "<number>"], what: "the least long wait, in ns" },
-        Switch { name: "long-max", values: &["600", "<number>"], what: "the longest long wait" },
-        Switch { name: "cable", values: &["100", "<number>"], what: "how many ns T stands for" },
+        Switch {
+            name: "look",
+            values: &["20", "<number>"],
+            what: "time to look at the ports, in ns",
+        },
+        Switch {
+            name: "short",
+            values: &["240", "<number>"],
+            what: "the shortest short wait, in ns",
+        },
+        Switch {
+            name: "short-max",
+            values: &["260", "<number>"],
+            what: "the longest short wait, in ns",
+        },
+        Switch {
+            name: "long",
+            values: &["570", "<number>"],
+            what: "the shortest long wait, in ns",
+        },
+        Switch {
+            name: "long-max",
+            values: &["600", "<number>"],
+            what: "the longest long wait, in ns",
+        },
+        Switch {
+            name: "cable",
+            values: &["100", "<number>"],
+            what: "the number of ns that T stands for",
+        },
         Switch {
             name: "timeout",
             values: &["auto", "<number>"],
-            what: "after how many ns without a result there is a loop; 0: never; auto: as the \
-                   standard has it, and more for large groups",
+            what: "time without a root after which there is a loop, in ns; 0: no timeout; auto: that of the standard, \
+                   and more for large groups",
         },
     ],
 };
 
-/// So many rounds of contention nobody will see: each is the last with a probability of one half.
+/// No run has so many rounds of contention: each is the last with a probability of one half.
 pub(super) const ROUNDS: f64 = 64.0;
 
 impl Inspect for FireWire {
@@ -143,12 +150,7 @@ impl Algorithm for FireWire {
             unplugged: PortSet::new(),
             late: false,
             edges: Edges::new(me, setup),
-            rules: Fixed(setup.share("rules of firewire", || Rules {
-                by_id: setup.chosen(&SHEET, "contention").is("id"),
-                by_wire: setup.chosen(&SHEET, "reset").is("wire"),
-                mistake: setup.mistake,
-                timing: Timing::new(&SHEET, setup),
-            })),
+            rules: Fixed(setup.share("rules of firewire", || Rules::of(setup))),
         }
     }
 
@@ -157,17 +159,21 @@ impl Algorithm for FireWire {
     }
 }
 
-/// The messages without contention: over each edge a question and an answer, and the reset both
-/// ways.
+/// The messages without contention: over each edge a question, an answer, and the reset in both directions.
 pub(super) fn least(f: &Facts<'_>) -> f64 {
     let reset = if f.setup.chosen(&SHEET, "reset").is("message") { 2.0 } else { 0.0 };
     (2.0 + reset) * (f.n() - 1.0)
 }
 
-/// Whether there is a root, and two who ask each other part once they wait differently long: the
-/// faster one's question arrives while the slower one still waits, however late it began.
+/// Whether there is a root, and contention ends as soon as one process chooses the short wait and the other the long
+/// one: the question after the short wait arrives during the long wait, even if that began two delays later.
 pub(super) fn parts_by_chance(f: &Facts<'_>) -> bool {
     let number = |name| f64::from(f.setup.chosen(&SHEET, name).number());
     let parts = |t: f64| number("short-max") + 2.0 * t * number("cable") < number("long");
     f.setup.topology.fits(Shape::Tree) && !by_id(f) && f.delay_max.is_some_and(parts)
+}
+
+/// Whether there is a root, and ids settle contention.
+fn by_id(f: &Facts<'_>) -> bool {
+    f.setup.topology.fits(Shape::Tree) && f.setup.chosen(&SHEET, "contention").is("id")
 }

@@ -1,16 +1,16 @@
-//! How long things take on a bus.
+//! The waits and timeouts of a bus.
 
 use std::time::Duration;
 
 use crate::{DataSheet, Setup, SetupError};
 
-/// The times that a process waits. They are chosen in nanoseconds; the mean delay T stands for the
-/// length of a cable in them.
+/// The times that a process waits. The switches give them in nanoseconds; the mean delay T stands for the length of a
+/// cable in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
-    /// To look at the ports.
+    /// The time to look at the ports.
     pub(super) look: Duration,
-    /// Until there should be a root; zero where nobody counts.
+    /// The time until a root is overdue; zero for no timeout.
     pub(super) timeout: Duration,
     short: (u32, u32),
     long: (u32, u32),
@@ -18,16 +18,16 @@ pub(super) struct Timing {
     cable: u32,
 }
 
-/// How long a reset bus may take to be configured, by the standard.
+/// The time to configure a bus after a reset, by the standard.
 const CONFIGURATION: u64 = 167_000;
 
 impl Timing {
-    /// The times that `setup` has chosen.
+    /// The times that `setup` chose.
     pub(super) fn new(sheet: &DataSheet, setup: &Setup) -> Self {
         let number = |name| setup.chosen(sheet, name).number();
         let (unit, cable, timeout) = (setup.unit, number("cable"), setup.chosen(sheet, "timeout"));
         let nanoseconds = if timeout.is("auto") {
-            // The standard knows no large groups: there, four delays for each process.
+            // The standard has no large groups: these get four delays for each process.
             (4 * u64::from(cable) * setup.group.len() as u64).max(CONFIGURATION)
         } else {
             u64::from(timeout.number())
@@ -42,7 +42,7 @@ impl Timing {
         }
     }
 
-    /// What of the choice is impossible.
+    /// Refuses impossible times.
     pub(super) fn check(sheet: &DataSheet, setup: &Setup) -> Result<(), SetupError> {
         let number = |name| setup.chosen(sheet, name).number();
         if number("cable") == 0 {
@@ -57,7 +57,7 @@ impl Timing {
         Ok(())
     }
 
-    /// A short or a long time, by chance.
+    /// A short or a long wait, by chance.
     pub(super) fn wait(&self, mut choose: impl FnMut(u32) -> u32) -> Duration {
         let (least, most) = if choose(2) == 0 { self.short } else { self.long };
         let nanoseconds = if most > least { least + choose(most - least + 1) } else { least };

@@ -1,33 +1,20 @@
-//! The data sheet of Franklin: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Franklin: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
+use super::rules::{DROP_QUEUED, EQUAL_SIDES, Rules};
 use super::{Franklin, Queues, Role};
 use crate::election::ring::Sides;
 use crate::election::{Election, ring};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    Switch, Winner,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, Switch, Winner,
 };
 
-const DROP_QUEUED: Mistake = Mistake {
-    name: "drop-queued",
-    what: "who turns passive forgets the numbers that wait in its queues instead of passing them on",
-    breaks: "deadlock",
-    caught_by: "-n 3",
-};
-const EQUAL_SIDES: Mistake = Mistake {
-    name: "equal-sides",
-    what: "the same number from both sides is taken for the end, even if it is another's",
-    breaks: "one leader at a time",
-    caught_by: "-n 2",
-};
-
-const SHEET: DataSheet = DataSheet {
+pub(super) const SHEET: DataSheet = DataSheet {
     name: "franklin",
     title: "Franklin",
-    idea: "Round by round, only who is higher than both active neighbours stays active.",
+    idea: "In each round only a process that is higher than both active neighbours stays active.",
     source: "W. R. Franklin, CACM 25(5), 1982; project report on the ring election",
     assumes: &[
         Assumption::Reliable,
@@ -69,7 +56,7 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "rounds",
             values: &["untold", "told"],
-            what: "whether numbers tell their round; if they do, FIFO is not needed",
+            what: "whether numbers carry their round; if they do, FIFO channels are not needed",
         },
     ],
 };
@@ -94,10 +81,7 @@ impl Algorithm for Franklin {
             round: 0,
             heard: Queues::default(),
             sides: Sides::new(me, setup),
-            joins: Fixed(ring::joins(&SHEET, setup)),
-            tells_round: Fixed(setup.chosen(&SHEET, "rounds").is("told")),
-            drop_queued: setup.makes(&DROP_QUEUED),
-            equal_sides: setup.makes(&EQUAL_SIDES),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 
@@ -110,7 +94,7 @@ impl Algorithm for Franklin {
     }
 }
 
-/// The most rounds there can be: each halves those who are active, and one stays.
+/// The most rounds: each at least halves the active processes, until one is left.
 fn rounds(f: &Facts<'_>) -> f64 {
     ring::log_of_starters(&SHEET, f) + 1.0
 }

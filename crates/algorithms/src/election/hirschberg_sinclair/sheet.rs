@@ -1,26 +1,20 @@
-//! The data sheet of Hirschberg–Sinclair: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Hirschberg–Sinclair: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
+use super::rules::{NO_RELAY_LOCK, Rules};
 use super::{HirschbergSinclair, Role};
 use crate::election::ring::Sides;
 use crate::election::{Election, ring};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, Winner,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, Winner,
 };
 
-const NO_RELAY_LOCK: Mistake = Mistake {
-    name: "no-relay-lock",
-    what: "a process that passed a probe on may still start: too late to stop the one it let pass",
-    breaks: "one leader at a time",
-    caught_by: "-n 2 --property unique",
-};
-
-const SHEET: DataSheet = DataSheet {
+pub(super) const SHEET: DataSheet = DataSheet {
     name: "hirschberg-sinclair",
     title: "Hirschberg–Sinclair",
-    idea: "Probes go twice as far in each phase; only a local maximum gets its answers.",
+    idea: "Probes go twice as far in each phase; only a local maximum gets both replies.",
     source: "D. S. Hirschberg, J. B. Sinclair, CACM 23(11), 1980",
     assumes: &[
         Assumption::Reliable,
@@ -68,8 +62,7 @@ impl Algorithm for HirschbergSinclair {
             role: Role::Asleep,
             leader: None,
             sides: Sides::new(me, setup),
-            joins: Fixed(ring::joins(&SHEET, setup)),
-            no_relay_lock: setup.makes(&NO_RELAY_LOCK),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 
@@ -78,7 +71,7 @@ impl Algorithm for HirschbergSinclair {
     }
 }
 
-/// Until a probe comes home.
+/// The time until a probe returns home.
 fn slowest(f: &Facts<'_>) -> f64 {
     if f.setup.group.len().is_power_of_two() { 3.0 * f.n() } else { 5.0 * f.n() }
 }

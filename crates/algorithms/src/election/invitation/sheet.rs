@@ -1,32 +1,20 @@
-//! The data sheet of Invitation: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the invitation algorithm: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
-use super::{GroupNumber, Invitation, Settings, Status};
+use super::rules::{EQUAL_WAITS, NO_PERSIST, Rules};
+use super::{GroupNumber, Invitation, Status};
 use crate::election::Election;
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch, Winner,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, SetupError,
+    Switch, Winner,
 };
 
-const EQUAL_WAITS: Mistake = Mistake {
-    name: "equal-waits",
-    what: "all wait equally long before they invite: two invite each other again and again, and neither comes",
-    breaks: "agreement",
-    caught_by: "-n 2 --synchronous --clock 1 --time-limit 24 --settled --set timeout=1 --property agreement",
-};
-const NO_PERSIST: Mistake = Mistake {
-    name: "no-persist",
-    what: "the count is not saved: a restarted coordinator uses a group number again, and an old READY fits",
-    breaks: "growing epochs",
-    caught_by: "-n 2 --crash 1 --restart 1 --synchronous --set max-count=2 --property fence",
-};
-
-const SHEET: DataSheet = DataSheet {
+pub(super) const SHEET: DataSheet = DataSheet {
     name: "invitation",
     title: "Invitation",
-    idea: "Everyone leads a group of its own; leaders invite each other until one group is left.",
+    idea: "Each process leads a group of its own; leaders invite each other until one group is left.",
     source: "H. Garcia-Molina, IEEE Trans. Computers 31(1), 1982",
     assumes: &[Assumption::KnownMembership, Assumption::UniqueIds, Assumption::StableStorage],
     topologies: &[Shape::Complete],
@@ -35,14 +23,14 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Messages,
             formula: "(2n + 5)(n − 1) until there is one group; then 2(n − 1) every 5 timeouts for \
-                      the check, and as many every 2 for the members' questions",
-            when: "nothing goes wrong, two delays are shorter than the timeout",
+                      the check, and as many every 2 timeouts for the questions of the members",
+            when: "there are no faults, and two delays are shorter than the timeout",
             bound: |f| peace(f).map(|(timeout, t)| messages(f, timeout, t)),
         },
         Cost {
             metric: Metric::Time,
             formula: "7 timeouts + 2T",
-            when: "nothing goes wrong, two delays are shorter than the timeout",
+            when: "there are no faults, and two delays are shorter than the timeout",
             bound: |f| peace(f).map(|(timeout, t)| Bound::AtMost(7.0 * timeout + 2.0 * t + MOMENT)),
         },
     ],
@@ -59,17 +47,17 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "timeout",
             values: &["5", "<number>"],
-            what: "how long to wait for an answer, in T: two delays at least; all other times are multiples",
+            what: "time to wait for an answer, in T: at least two delays; all other times are multiples of it",
         },
         Switch {
             name: "max-count",
             values: &["0", "<number>"],
-            what: "for checks: who has counted so far invites nobody any more; 0: no limit",
+            what: "for checks: a process that has founded so many groups invites no other; 0: no limit",
         },
     ],
 };
 
-/// A timer takes a moment even if it is set to none, in T.
+/// The least time of a timer, in T, also if it is set to 0.
 const MOMENT: f64 = 0.01;
 
 impl Inspect for Invitation {
@@ -84,19 +72,11 @@ impl Algorithm for Invitation {
     const ENDLESS: bool = true;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
-        let timeout = setup.unit * setup.chosen(&SHEET, "timeout").number();
-        let above = setup.group.members().iter().filter(|p| **p > me).count() as u32;
-        let equal = *setup.makes(&EQUAL_WAITS);
         Self {
             status: Status::Member,
             group: GroupNumber::default(),
             count: 0,
-            settings: Fixed(Settings {
-                timeout,
-                patience: if equal { timeout } else { timeout * above },
-                max_count: setup.chosen(&SHEET, "max-count").number(),
-                no_persist: *setup.makes(&NO_PERSIST),
-            }),
+            rules: Fixed(Rules::of(me, setup)),
         }
     }
 
@@ -108,8 +88,8 @@ impl Algorithm for Invitation {
     }
 }
 
-/// The timeout and the longest delay, if nothing goes wrong: then all look for others at once, and
-/// the highest invites all before anyone else has waited long enough to.
+/// The timeout and the longest delay, if there are no faults. All processes then check at once, and the highest invites
+/// all others before the wait of another coordinator is over.
 fn peace(f: &Facts<'_>) -> Option<(f64, f64)> {
     let number = |name| f64::from(f.setup.chosen(&SHEET, name).number());
     let calm = f.undisturbed && f.setup.down.is_empty() && f.setup.mistake.is_none();
@@ -118,11 +98,10 @@ fn peace(f: &Facts<'_>) -> Option<(f64, f64)> {
     Some((number("timeout"), t))
 }
 
-/// After four timeouts everyone asks all others whether they are coordinators; then each but the
-/// highest is invited, accepts, is accepted, hears that the group is ready and confirms. The group
-/// is ready after seven timeouts: from then on it looks for others four timeouts after the last
-/// look, which takes one, and a member asks after the coordinator two timeouts after the last
-/// answer.
+/// After four timeouts each process asks all others whether they are coordinators. Then each process but the highest is
+/// invited, accepts, learns that this was in time, learns that the group is ready, and confirms. The group is ready
+/// after seven timeouts. From then on the coordinator checks four timeouts after its last check, which takes one, and a
+/// member asks for the coordinator two timeouts after the last answer.
 fn messages(f: &Facts<'_>, timeout: f64, t: f64) -> Bound {
     let others = f.n() - 1.0;
     let union = (2.0 * f.n() + 5.0) * others;

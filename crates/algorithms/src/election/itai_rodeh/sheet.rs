@@ -1,4 +1,4 @@
-//! The data sheet of Itai–Rodeh: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Itai–Rodeh: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
@@ -13,7 +13,7 @@ use crate::{
 const SHEET: DataSheet = DataSheet {
     name: "itai-rodeh",
     title: "Itai–Rodeh",
-    idea: "Draw lots, send them round, and draw again where the highest was drawn twice.",
+    idea: "Each process draws a number and sends it round; processes with an equal highest number draw again.",
     source: "A. Itai, M. Rodeh, Inf. and Comp. 88(1), 1990; W. Fokkink, J. Pang, JUCS 12(8), 2006 (without phases)",
     assumes: &[Assumption::Reliable, Assumption::NoDuplicates, Assumption::NoCrash],
     topologies: &[Shape::DirectedRing],
@@ -31,8 +31,8 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Messages,
             formula: "O(n log n)",
-            when: "many runs are averaged: a single one may draw lots for as long as it likes",
-            // Nothing that a single run could break.
+            when: "the average of many runs: a single run may need any number of draws",
+            // No single run can break it.
             bound: |_| None,
         },
     ],
@@ -52,12 +52,12 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "phases",
             values: &["told", "untold"],
-            what: "whether numbers tell their phase; if they do not, FIFO is needed",
+            what: "whether numbers carry their phase; if they do not, FIFO channels are needed",
         },
         Switch {
             name: "believed-n",
             values: &["n", "<number>"],
-            what: "how many the processes think they are: wrong, and there are several leaders or none",
+            what: "the group size that the processes believe; a wrong one gives several leaders, or none",
         },
     ],
 };
@@ -95,7 +95,7 @@ impl Algorithm for ItaiRodeh {
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         setup.need(&SHEET, 1, &["believed-n"])?;
-        // With one number to draw, nobody is ever the only one with the highest.
+        // With one number to draw, no process ever has the highest alone.
         setup.need(&SHEET, 2, &["range"])
     }
 

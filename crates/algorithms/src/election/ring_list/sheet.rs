@@ -14,8 +14,8 @@ use crate::{
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "ring-list",
     title: "List-collecting ring election",
-    idea: "A list goes round, everyone adds itself, and the maximum of the full list leads.",
-    source: "lecture \"Wahlverfahren\", ring algorithm; after G. Le Lann, IFIP Congress 1977",
+    idea: "A list goes round, each process adds itself, and the highest of the full list leads.",
+    source: "lecture \"Übereinstimmung und Koordination\", slides \"Ring-Algorithmus\"; after G. Le Lann, IFIP Congress 1977",
     assumes: &[
         Assumption::Reliable,
         Assumption::NoDuplicates,
@@ -28,7 +28,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
     costs: &[
         Cost {
             metric: Metric::Messages,
-            formula: "2n·s, n of them alive, s = number of initiators",
+            formula: "2n·s, n = number of live processes, s = number of initiators",
             when: "all start before they learn of a leader; hardened: one initiator",
             bound: |f| {
                 let counts = !is_hardened(f.setup) || f.k() == 1.0;
@@ -55,7 +55,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
     switches: &[Switch {
         name: "mode",
         values: &["textbook", "hardened"],
-        what: "hardened: numbered elections, a timeout, and a dead winner opens a new election",
+        what: "hardened: numbered elections, a timeout, and a new election if the winner has crashed",
     }],
 };
 

@@ -1,27 +1,19 @@
-//! The data sheet of Wave election on trees: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the wave election on trees: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
-use konklave_process::{CompactOption, Inspect, ProcessId};
+use konklave_process::{CompactOption, Fixed, Inspect, ProcessId};
 
 use super::TreeWave;
+use super::rules::{LEAF_RULE, Rules};
 use crate::election::Election;
 use crate::election::ticked::Ticked;
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Winner,
-};
-
-const LEAF_RULE: Mistake = Mistake {
-    name: "leaf-rule",
-    what: "a leaf echoes only when it receives an explorer, as on the slide: one that starts never does",
-    breaks: "deadlock",
-    caught_by: "-n 4 --topology path --initiators 0,3",
-};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, Winner};
 
 const SHEET: DataSheet = DataSheet {
     name: "tree-wave",
     title: "Wave election on trees",
-    idea: "Explorers wake the tree, echoes gather the maximum, where they meet it is announced.",
-    source: "F. Mattern, 1987/89; lecture \"Wahlverfahren\", election on trees",
+    idea: "Explorers wake the tree, echoes gather the maximum, and it is announced from where two echoes meet.",
+    source: "F. Mattern, 1987/89; lecture \"Wahlalgorithmen\", section \"Wellenverfahren\"",
     assumes: &[
         Assumption::Reliable,
         Assumption::NoDuplicates,
@@ -80,7 +72,7 @@ impl Algorithm for TreeWave {
             sent: CompactOption::NONE,
             best: me,
             decided: false,
-            leaf_rule: setup.makes(&LEAF_RULE),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 }

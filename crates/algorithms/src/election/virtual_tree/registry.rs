@@ -1,4 +1,4 @@
-//! Who is root when, and how far away it is.
+//! The order of the roots, and the distance of the others from the first.
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ impl Registry {
         (from..from.saturating_add(group.len() as u32)).find(up).unwrap_or(from)
     }
 
-    /// How far the farthest process is from the first root.
+    /// The distance of the farthest process from the first root.
     pub(super) fn depth(self, setup: &Setup) -> usize {
         let mut depths = vec![None; setup.group.len()];
         depths[self.first] = Some(0);

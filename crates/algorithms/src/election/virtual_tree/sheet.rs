@@ -1,37 +1,24 @@
-//! The data sheet of Virtual tree: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the virtual tree: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{CompactOption, Fixed, Inspect, PortSet, ProcessId};
 
-use super::registry::Registry;
-use super::{Rules, VirtualTree, registry};
+use super::VirtualTree;
+use super::rules::{NAIVE_RESELECT, Rules, SLIDE_CONNECT, registry};
 use crate::election::Election;
 use crate::election::edges::{Edges, links};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch, Winner,
-};
-
-pub(super) const SLIDE_CONNECT: Mistake = Mistake {
-    name: "slide-connect",
-    what: "the slide's connect(): who is not attached has level -1 and looks nearer than the root, even \
-           to the root; nobody is asked, and equal levels count as better",
-    breaks: "acyclic parents",
-    caught_by: "-n 2 --topology path --property tree",
-};
-pub(super) const NAIVE_RESELECT: Mistake = Mistake {
-    name: "naive-reselect",
-    what: "who loses its parent takes the nearest neighbour left, even its own child",
-    breaks: "acyclic parents",
-    caught_by: "-n 4 --topology path --initiators 0 --crash 1 --property tree",
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, SetupError,
+    Switch, Winner,
 };
 
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "virtual-tree",
     title: "Virtual tree",
-    idea: "Connect to all you know, take the nearest to the root for your parent, and never one as \
-           far as yourself.",
-    source: "lecture \"Wahlalgorithmen\" (virtual tree at system start), corrected and extended",
+    idea: "A process connects to all known processes and takes the nearest to the root as its parent, never one as far \
+           as itself.",
+    source: "lecture \"Wahlalgorithmen\", section \"Erzeugung eines virtuellen Baums beim Systemstart\", corrected and \
+             extended",
     assumes: &[
         Assumption::Reliable,
         Assumption::NoDuplicates,
@@ -45,8 +32,8 @@ pub(super) const SHEET: DataSheet = DataSheet {
     winner: Some(Winner::Any),
     costs: &[Cost {
         metric: Metric::Messages,
-        formula: "6m − 2·deg(root) + 2(n − 1), and up to 8mn for those who move",
-        when: "nobody crashes",
+        formula: "6m − 2·deg(root) + 2(n − 1), and up to 8mn for processes that move",
+        when: "no process crashes",
         bound: |f| {
             let least = if f.n() == 1.0 { 0.0 } else { least(f) };
             Some(Bound::AtMost(least + 8.0 * links(f) * f.n()))
@@ -65,9 +52,9 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "root",
             values: &["first", "<number>"],
-            what: "who is the first root: the first in node order, or this id",
+            what: "the first root: the first process in node order, or this id",
         },
-        Switch { name: "cap", values: &["64", "<number>"], what: "the highest level of all" },
+        Switch { name: "cap", values: &["64", "<number>"], what: "the highest level" },
     ],
 };
 
@@ -104,11 +91,7 @@ impl Algorithm for VirtualTree {
             dissolving: false,
             frozen: false,
             suspects: None,
-            rules: Fixed(setup.share("rules of virtual-tree", || Rules {
-                registry: registry(setup).unwrap_or(Registry { first: 0 }),
-                cap: setup.chosen(&SHEET, "cap").number(),
-                mistake: setup.mistake,
-            })),
+            rules: Fixed(setup.share("rules of virtual-tree", || Rules::of(setup))),
         }
     }
 
@@ -127,8 +110,8 @@ impl Algorithm for VirtualTree {
     }
 }
 
-/// The messages of a start in which nobody moves: everyone but the root connects to all it knows
-/// and asks one, and everyone names its level once to each.
+/// The messages of a start in which no process moves: each process but the root connects to all neighbours and asks one,
+/// and each process names its level once to each neighbour.
 pub(super) fn least(f: &Facts<'_>) -> f64 {
     let root = registry(f.setup).map_or(0, |registry| registry.first);
     let degree = f.setup.topology.degree(root) as f64;

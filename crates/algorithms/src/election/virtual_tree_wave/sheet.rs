@@ -1,36 +1,24 @@
-//! The data sheet of Wave election on a virtual tree: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the wave election on a virtual tree: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
-use konklave_process::{Inspect, ProcessId};
+use konklave_process::{Fixed, Inspect, ProcessId};
 
+use super::rules::{NO_COUNT, NO_FREEZE, Rules};
 use super::{VirtualTreeWave, Wave};
 use crate::election::Election;
 use crate::election::edges::links;
 use crate::election::virtual_tree::VirtualTree;
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError,
-    Winner,
-};
-
-const NO_FREEZE: Mistake = Mistake {
-    name: "no-freeze",
-    what: "who has been reached still moves to a nearer parent, and takes new children",
-    breaks: "deadlock",
-    caught_by: "-n 4 --topology random:4 --seed 2 --initiators 0",
-};
-const NO_COUNT: Mistake = Mistake {
-    name: "no-count",
-    what: "the wave starts when the root has its first child, not when the tree is complete",
-    breaks: "termination",
-    caught_by: "-n 3 --topology path --initiators 0",
+    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, SetupError, Winner,
 };
 
 const SHEET: DataSheet = DataSheet {
     name: "virtual-tree-wave",
     title: "Wave election on a virtual tree",
-    idea: "Build a tree over all who are known, count until it is complete, then let a wave on it \
-           gather the highest id and announce it.",
-    source: "lecture \"Wahlalgorithmen\" (virtual tree at system start, then the wave on trees)",
+    idea: "The processes build a tree and count until it is complete; then a wave on it gathers the highest id and \
+           announces it.",
+    source: "lecture \"Wahlalgorithmen\", sections \"Erzeugung eines virtuellen Baums beim Systemstart\" and \
+             \"Wellenverfahren\"",
     assumes: &[
         Assumption::Reliable,
         Assumption::NoDuplicates,
@@ -90,8 +78,7 @@ impl Algorithm for VirtualTreeWave {
             wave: Wave::Ahead,
             echoes: 0,
             best: me,
-            no_freeze: setup.makes(&NO_FREEZE),
-            no_count: setup.makes(&NO_COUNT),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The data sheet of Hardened: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the hardened form: assumptions and guarantees.
 
 use konklave_process::{Fixed, Inspect, ProcessId};
 
@@ -6,7 +6,7 @@ use super::Hardened;
 use crate::election::chang_roberts::sheet::SHEET;
 use crate::election::ring::Suspects;
 use crate::election::{Election, ring};
-use crate::{Algorithm, Assumption, DataSheet, Guarantee, Setup, SetupError};
+use crate::{Algorithm, DataSheet, Guarantee, Setup, SetupError};
 
 impl Inspect for Hardened {
     fn at_rest(&self) -> bool {
@@ -40,12 +40,7 @@ impl Algorithm for Hardened {
     /// Crashes, losses, copies and any order of messages only cost time.
     fn sheet(_: &Setup) -> DataSheet {
         DataSheet {
-            assumes: &[
-                Assumption::Synchronous,
-                Assumption::StableStorage,
-                Assumption::UniqueIds,
-                Assumption::KnownMembership,
-            ],
+            assumes: ring::HARDENED_ASSUMES,
             guarantees: &[
                 Guarantee::UniqueLeader,
                 Guarantee::UniquePerEpoch,

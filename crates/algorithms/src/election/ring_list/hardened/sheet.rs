@@ -1,4 +1,4 @@
-//! The data sheet of the hardened form: assumptions, costs and guarantees.
+//! The data sheet of the hardened form: assumptions.
 
 use konklave_process::{Fixed, Inspect, ProcessId};
 
@@ -7,7 +7,7 @@ use super::super::sheet::SHEET;
 use super::{Epoch, Hardened};
 use crate::election::ring::Suspects;
 use crate::election::{Election, ring};
-use crate::{Algorithm, Assumption, DataSheet, Setup};
+use crate::{Algorithm, DataSheet, Setup};
 
 impl Inspect for Hardened {
     fn at_rest(&self) -> bool {
@@ -38,14 +38,6 @@ impl Algorithm for Hardened {
 
     /// Crashes, losses and copies only cost time.
     fn sheet(_: &Setup) -> DataSheet {
-        DataSheet {
-            assumes: &[
-                Assumption::Synchronous,
-                Assumption::StableStorage,
-                Assumption::UniqueIds,
-                Assumption::KnownMembership,
-            ],
-            ..SHEET
-        }
+        DataSheet { assumes: ring::HARDENED_ASSUMES, ..SHEET }
     }
 }
