@@ -116,9 +116,12 @@ impl Catalog {
         }
         let ids: Vec<u32> = plan.setup.group.members().iter().map(|p| p.0).collect();
         if ids != run.header.nodes {
+            let listed =
+                |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
             return Err(Error::Data(format!(
-                "the nodes {:?} of the recording differ from those of its scenario, {ids:?}",
-                run.header.nodes
+                "the recording has the nodes {}, but its scenario has {}",
+                listed(&run.header.nodes),
+                listed(&ids)
             )));
         }
         Ok((entry, plan))

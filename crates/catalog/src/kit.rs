@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use konklave_algorithms::problem::{ProblemSheet, Property};
 use konklave_algorithms::{Watch, Workload};
 use konklave_check::{Options, ScheduleRecorder, ScheduleStep, Witness, WorldEvent};
-use konklave_process::{AnyProcess, ProcessId, Violation};
-use konklave_trace::{EffectRecord, Entry as RunEntry, IncidentKind, Memory, Run};
+use konklave_process::{AnyProcess, ProcessId, Topology, Violation};
+use konklave_trace::{EffectRecord, Entry as RunEntry, IncidentKind, Memory, Run, text};
 
 use crate::checking::{model, record};
 use crate::{Entry, Error, Plan};
@@ -39,17 +39,13 @@ pub(crate) fn explain(problem: &ProblemSheet, violation: &Violation, told: &[Str
     } else {
         "is violated at"
     };
+    let (property, detail) = (violation.property, text::violation(&violation.detail));
     // The last line is the violation itself.
     match told.len().checked_sub(2).map(|last| (last + 1, &told[last])) {
         Some((number, step)) => {
-            format!(
-                "{}{rule} {when} step {number}, `{step}`: {}",
-                violation.property, violation.detail
-            )
+            format!("{property}{rule} {when} step {number}, `{step}`: {detail}")
         }
-        None => {
-            format!("{}{rule} is violated from the start: {}", violation.property, violation.detail)
-        }
+        None => format!("{property}{rule} is violated from the start: {detail}"),
     }
 }
 
@@ -73,23 +69,7 @@ pub(crate) fn emit(
         words(entry.sheet.name),
         words(property)
     );
-    let topology = &setup.topology;
-    let name = match &*topology.name {
-        "complete" => Some("complete"),
-        "ring" => Some("ring"),
-        "directed-ring" => Some("directed_ring"),
-        _ => None,
-    };
-    let n = topology.len();
-    let place = "konklave_testkit::Topology";
-    let graph = name.map_or_else(
-        || {
-            let edges: Vec<_> = topology.edge_list().collect();
-            format!("{place}::from_edges({:?}, {n}, {edges:?}).expect(\"a graph\")", topology.name)
-        },
-        |name| format!("{place}::{name}({n})"),
-    );
-    let _ = writeln!(test, "    let topology = {graph};");
+    let _ = writeln!(test, "    let topology = {};", topology_in_rust(&setup.topology));
     let _ = writeln!(
         test,
         "    let mut case = konklave_testkit::Case::<{}>::on(topology)\n        .ids(&{})",
@@ -129,6 +109,25 @@ pub(crate) fn emit(
     }
     let _ = writeln!(test, "    ];\n    assert_eq!(case.play(&schedule), Some({property:?}));\n}}");
     Some(test)
+}
+
+/// A Rust expression that builds the topology.
+fn topology_in_rust(topology: &Topology) -> String {
+    let name = match &*topology.name {
+        "complete" => Some("complete"),
+        "ring" => Some("ring"),
+        "directed-ring" => Some("directed_ring"),
+        _ => None,
+    };
+    let n = topology.len();
+    let place = "konklave_testkit::Topology";
+    name.map_or_else(
+        || {
+            let edges: Vec<_> = topology.edge_list().collect();
+            format!("{place}::from_edges({:?}, {n}, {edges:?}).expect(\"a graph\")", topology.name)
+        },
+        |name| format!("{place}::{name}({n})"),
+    )
 }
 
 /// The schedule of a recorded run.

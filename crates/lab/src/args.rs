@@ -159,7 +159,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) states: bool,
 
-    /// Tell the run step by step in raw values, as they are recorded, instead of sentences
+    /// Print the run step by step in raw values, as they are recorded, instead of sentences
     #[arg(long, help_heading = "Output")]
     pub(crate) debug: bool,
 

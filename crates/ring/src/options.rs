@@ -162,7 +162,12 @@ impl Options {
             );
         }
         if let Some(External { algorithm, world }) = &self.external {
-            text += &format!(", algorithm = {algorithm}, world = {world:?}");
+            let world = match world {
+                World::Simulated => "simulator",
+                World::Tasks => "tasks",
+                World::Tcp => "tcp",
+            };
+            text += &format!(", algorithm = {algorithm}, world = {world}");
         }
         text + &format!(", quiet = {}, json = {}", self.quiet, self.json)
     }

@@ -13,7 +13,7 @@ use konklave_sim::{Config, Ending, UNIT};
 pub struct Case<P> {
     /// Group, topology, mistake, variants.
     pub setup: Setup,
-    /// Which processes start, and how often each client asks.
+    /// The processes that start, and the number of requests of each client.
     pub workload: Workload,
     /// The properties to judge.
     pub watch: Watch,
@@ -25,13 +25,13 @@ pub struct Case<P> {
 }
 
 impl<P: Algorithm + Portable> Case<P> {
-    /// The same case of another algorithm, or another form.
+    /// The same case for another algorithm, or another form of it.
     pub fn of<Q: Algorithm + Portable>(self) -> Case<Q> {
         let Self { setup, workload, watch, options, config, algorithm: _ } = self;
         Case { setup, workload, watch, options, config, algorithm: PhantomData }
     }
 
-    /// Members 0 to n − 1 on `topology`; everyone starts, everyone asks once.
+    /// Members 0 to n − 1 on `topology`; all start, and each client makes one request.
     pub fn on(topology: Topology) -> Self {
         let group = Group::of(topology.len());
         Self {
@@ -62,7 +62,7 @@ impl<P: Algorithm + Portable> Case<P> {
         Self::on(Topology::directed_ring(n))
     }
 
-    /// With these ids in node order; everyone starts.
+    /// With these ids in node order; all start.
     pub fn ids(mut self, ids: &[u32]) -> Self {
         let members: Vec<ProcessId> = ids.iter().copied().map(ProcessId).collect();
         self.workload.initiators.clone_from(&members);
@@ -76,7 +76,7 @@ impl<P: Algorithm + Portable> Case<P> {
         self
     }
 
-    /// Each asks so often, in node order.
+    /// The number of requests of each client, in node order.
     pub fn requests(mut self, requests: &[u32]) -> Self {
         self.workload.requests = requests.to_vec();
         self
@@ -154,19 +154,19 @@ impl<P: Algorithm + Portable> Case<P> {
         self
     }
 
-    /// Happened-before order is judged, too.
+    /// Judges happened-before order, too.
     pub fn ordered(mut self) -> Self {
         self.watch.order = Order::Judge;
         self
     }
 
-    /// Fences are judged, too.
+    /// Judges fencing tokens, too.
     pub fn fenced(mut self) -> Self {
         self.watch.fence = true;
         self
     }
 
-    /// The fewest and the most messages are found, too (checker only).
+    /// Computes the fewest and the most messages, too (checker only).
     pub fn counting(mut self) -> Self {
         self.options.count_messages = true;
         self
@@ -297,17 +297,17 @@ impl<P: Algorithm + Portable> Case<P> {
 /// The result of the checker.
 #[derive(Clone)]
 pub struct Found {
-    /// exhausted, violated or bounded.
+    /// The verdict: exhausted, violated or bounded.
     pub verdict: &'static str,
     /// The violated property.
     pub property: Option<&'static str>,
     /// The length of a shortest witness.
     pub length: usize,
-    /// Different states.
+    /// The number of states.
     pub states: u64,
-    /// Steps between them.
+    /// The number of steps between them.
     pub transitions: u64,
-    /// The fewest and the most messages, where they were counted.
+    /// The fewest and the most messages, if they were counted.
     pub messages: Option<(u32, u32)>,
     /// The witness, for a failing test to show.
     pub witness: String,
@@ -342,22 +342,22 @@ impl Found {
     }
 }
 
-/// How many steps of a run a failing test shows.
+/// The number of steps that a failing test prints.
 const LAST_STEPS: usize = 60;
 
-/// Longer runs are not recorded for it.
+/// Runs with more steps are not recorded for a failing test.
 const MOST_TOLD: u64 = 100_000;
 
 /// The result of a simulated run.
 #[derive(Debug)]
 pub struct Seen<P: Algorithm> {
-    /// Whether nothing more could happen.
+    /// Whether the run ended by itself: no event was possible any more.
     pub ending: Ending,
     /// Messages.
     pub sent: u64,
     /// Messages by kind.
     pub kinds: Vec<(String, u64)>,
-    /// How long it took, in T.
+    /// The duration of the run, in T.
     pub time: f64,
     /// The violations, in words.
     pub violations: Vec<String>,
@@ -369,7 +369,7 @@ pub struct Seen<P: Algorithm> {
     pub processes: Vec<P>,
     /// The judges at the end.
     pub monitor: <P::Problem as Problem<P>>::Monitor,
-    /// How many steps processes made.
+    /// The number of steps of all processes.
     pub steps: u64,
     /// The simulated case, whose story is printed if a test fails.
     case: Case<P>,

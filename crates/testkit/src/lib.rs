@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use konklave_process::{Context, Effect, Group, Host, Input, Inspect, Process, ProcessId};
 
-/// A process under test, with its group, and the answers that `choose` shall give.
+/// A process under test, with its group and the next answers of `choose`.
 #[derive(Clone, Debug)]
 pub struct Bench<P: Process> {
     /// The process.
@@ -32,19 +32,19 @@ impl<P: Inspect> Bench<P> {
         self
     }
 
-    /// One step: what the process does about `input`.
+    /// Makes one step on `input`; returns its effects.
     pub fn step(&mut self, input: Input<P>) -> Vec<Effect<P>> {
         let mut notes = Notes { effects: Vec::new(), draws: &mut self.draws };
         self.process.handle(input, &mut Context::new(self.me, &self.group, &mut notes));
         notes.effects
     }
 
-    /// The process comes up.
+    /// The process starts.
     pub fn start(&mut self) -> Vec<Effect<P>> {
         self.step(Input::Start)
     }
 
-    /// The application asks.
+    /// The client makes a request.
     pub fn ask(&mut self, request: P::Request) -> Vec<Effect<P>> {
         self.step(Input::Request(request))
     }
@@ -86,7 +86,7 @@ pub fn send<P: Process>(to: u32, message: P::Message) -> Effect<P> {
     Effect::Send { to: ProcessId(to), message }
 }
 
-/// The effect of telling the application.
+/// The effect of giving an indication to the client.
 pub fn tell<P: Process>(indication: P::Indication) -> Effect<P> {
     Effect::Indicate(indication)
 }

@@ -198,8 +198,9 @@ impl<R: BufRead> Reader<R> {
             let step = Step::deserialize(value)
                 .map_err(|e| self.error(format!("in a step: {}", plain(&e))))?;
             if !self.nodes.contains(&step.node) {
-                let (node, nodes) = (step.node, &self.header.nodes);
-                let found = format!("a step of node {node}, but the header has nodes {nodes:?}");
+                let nodes: Vec<String> = self.header.nodes.iter().map(u32::to_string).collect();
+                let (node, nodes) = (step.node, nodes.join(", "));
+                let found = format!("a step of node {node}, but the header has nodes {nodes}");
                 return Err(self.error(found));
             }
             return Ok(Some(Entry::Step(step)));

@@ -126,16 +126,20 @@ impl Replayer {
         &self.processes
     }
 
+    /// The members, for messages.
+    fn members(&self) -> String {
+        let members = self.group.members().iter().map(ProcessId::to_string);
+        members.collect::<Vec<_>>().join(", ")
+    }
+
     fn step(&mut self, step: &Step) -> Result<(), ReplayError> {
         self.replayed.steps += 1;
         let me = ProcessId(step.node);
         let Some(place) = self.group.place(me) else {
-            let members = format!("{:?}", self.group.members());
-            return Err(self.differs(step, "no such member", me.to_string(), members));
+            return Err(self.differs(step, "no such member", me.to_string(), self.members()));
         };
         if let Some(stranger) = step.input.peer().filter(|p| !self.group.contains(ProcessId(*p))) {
-            let members = format!("{:?}", self.group.members());
-            return Err(self.differs(step, "no such peer", format!("p{stranger}"), members));
+            return Err(self.differs(step, "no such peer", format!("p{stranger}"), self.members()));
         }
         let input = step.input.to_input(&self.processes[place]).map_err(|e| {
             let recorded = text(&json(&step.input));
@@ -153,13 +157,12 @@ impl Replayer {
         process.handle(input, &mut Context::new(me, &self.group, &mut host));
         let Notes { drawn, outside, effects, .. } = host;
         if let Some(bound) = outside {
-            let recorded = format!("{:?}", step.draws);
-            let replayed = format!("draw {} must be below {bound}", drawn);
-            return Err(self.differs(step, "chance differs", recorded, replayed));
+            let replayed = format!("draw {drawn} must be below {bound}");
+            return Err(self.differs(step, "chance differs", draws(step), replayed));
         }
         if drawn != step.draws.len() {
             let replayed = format!("{drawn} draws");
-            return Err(self.differs(step, "draws differ", format!("{:?}", step.draws), replayed));
+            return Err(self.differs(step, "draws differ", draws(step), replayed));
         }
         self.compare_effects(step, &effects)?;
         self.effects = effects;
@@ -229,6 +232,14 @@ impl Replayer {
             recorded,
             replayed,
         }
+    }
+}
+
+/// The recorded random draws of a step, for messages.
+fn draws(step: &Step) -> String {
+    match &step.draws[..] {
+        [] => "no draws".to_owned(),
+        draws => draws.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
     }
 }
 

@@ -7,6 +7,8 @@ mod values;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use raw::render;
+pub(crate) use sentences::cut;
+pub use sentences::violation;
 
 use crate::View;
 use crate::messages::{Message, messages};

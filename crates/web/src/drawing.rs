@@ -186,7 +186,7 @@ fn told<'a>(
 
 fn cause(step: &Step) -> u8 {
     match step.input {
-        // That all come up and do nothing is no news.
+        // A start without effects is not shown.
         InputRecord::Start if step.effects.is_empty() => 0,
         InputRecord::Start | InputRecord::Recover { .. } => 1,
         InputRecord::Request(_) => 2,
@@ -197,8 +197,8 @@ fn cause(step: &Step) -> u8 {
 }
 
 /// The change of an entry's node, one letter each: `w`aits, is `i`nside, is `o`ut again,
-/// `l`eads, `f`ollows, is `n`o leader any more; is `d`own, `u`p, `s`leeps, is awa`k`e; `!` for what
-/// its assumptions rule out.
+/// `l`eads, `f`ollows, is `n`o leader any more; is `d`own, `u`p, `s`leeps, is awa`k`e; `!` for an
+/// input that its assumptions rule out.
 fn change(entry: &Entry) -> &'static str {
     let Entry::Step(step) = entry else {
         let Entry::Incident(incident) = entry else { return "" };

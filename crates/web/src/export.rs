@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExportRequest {
-    /// The number of the kept runs.
+    /// The number under which the server keeps the runs.
     id: u64,
     form: Form,
     /// Nodes whose lanes come first.

@@ -83,7 +83,7 @@ fn is_ours(host: &str, address: SocketAddr) -> bool {
     same && asked.port() == address.port()
 }
 
-/// Compares without telling by its time where the difference is.
+/// Compares in a time that does not depend on the place of the first difference.
 fn same(a: &str, b: &str) -> bool {
     let differs = a.bytes().zip(b.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b));
     a.len() == b.len() && differs == 0

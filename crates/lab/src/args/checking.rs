@@ -247,7 +247,7 @@ pub(crate) struct CheckArgs {
     /// Print the states of the witness, too
     #[arg(long, env = "KONKLAVE_STATES", help_heading = "Output")]
     pub(crate) states: bool,
-    /// Tell the witness in raw values, as they are recorded, instead of sentences
+    /// Print the witness in raw values, as they are recorded, instead of sentences
     #[arg(long, help_heading = "Output")]
     pub(crate) debug: bool,
     /// Record the witness to a file that `replay` and `draw` read
@@ -305,10 +305,10 @@ Exit codes: 0 a smallest run was found · 65 the file is no run, or its run viol
 pub(crate) struct ShrinkArgs {
     /// Recorded run
     pub(crate) file: PathBuf,
-    /// Tell the run in raw values, as they are recorded, instead of sentences
+    /// Print the run in raw values, as they are recorded, instead of sentences
     #[arg(long)]
     pub(crate) debug: bool,
-    /// Record what is left to a file that `replay` and `draw` read
+    /// Record the reduced run to a file that `replay` and `draw` read
     #[arg(long, env = "KONKLAVE_RECORD", value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// Output format

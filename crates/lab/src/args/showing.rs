@@ -23,10 +23,10 @@ pub(crate) struct ReplayArgs {
     /// Print the states of processes, too
     #[arg(long)]
     pub(crate) states: bool,
-    /// Tell the run step by step in raw values, as they are recorded, instead of sentences
+    /// Print the run step by step in raw values, as they are recorded, instead of sentences
     #[arg(long)]
     pub(crate) debug: bool,
-    /// Only what concerns these nodes
+    /// Print only the events of these nodes
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) only: Option<Vec<u32>>,
     /// Output format

@@ -80,7 +80,7 @@ impl Anchor {
 /// The accepted distance of a mean from its expectation, in standard errors.
 const ERRORS: f64 = 4.0;
 
-/// How much is measured.
+/// The size of the samples.
 #[derive(Clone, Copy, Debug)]
 struct Sampling {
     seed: u64,
@@ -147,7 +147,7 @@ pub(crate) fn anchors(catalog: &'static Catalog, args: &AnchorsArgs) -> Done {
     Ok(if all.iter().all(|anchor| anchor.holds) { 0 } else { 1 })
 }
 
-/// Runs `scenario`; a run that does not go well measures nothing.
+/// Runs `scenario`. A run whose verdict is not `ok` is an error: its figures would mean nothing.
 fn run(catalog: &Catalog, algorithm: &str, scenario: Scenario) -> Result<RunReport, Error> {
     let entry = catalog.find(algorithm)?;
     let report = entry.simulate(&entry.plan(scenario)?, false)?.report;
@@ -170,7 +170,7 @@ fn measure(report: &RunReport, name: &str) -> Result<f64, Error> {
         .ok_or_else(|| Error::Unavailable(format!("no {name} was measured: {}", report.command)))
 }
 
-/// `n` nodes, of which only the one at `place` asks, so often.
+/// `n` nodes, of which only the node at `place` makes requests, `often` times.
 fn only(n: usize, place: usize, times: u32, seed: u64) -> Scenario {
     let requests: Vec<String> =
         (0..n).map(|p| if p == place { times } else { 0 }.to_string()).collect();

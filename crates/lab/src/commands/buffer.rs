@@ -1,4 +1,4 @@
-//! `buffer`: the report's buffer of one slot, in every order of its threads. Hidden: `reproduce` asks it.
+//! `buffer`: explores the report's one-slot buffer in every order of its threads. A hidden command, for `reproduce`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ struct Report {
     schema: &'static str,
     #[serde(flatten)]
     found: Findings,
-    /// How many steps each fault takes at least.
+    /// The least number of steps to each fault.
     shortest: BTreeMap<Fault, usize>,
 }
 

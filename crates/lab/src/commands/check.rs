@@ -8,8 +8,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
     ArrangementsReport, Assumption, Catalog, CheckOptions, CheckPlan, CheckReport, Checked,
-    Checkpoints, Clock, Error, Extreme, Plan, Progress, Scenario, Swarm, SymmetryReport, Timing,
-    Victim,
+    Checkpoints, Clock, Entry, Error, Extreme, Plan, Progress, Scenario, Swarm, SymmetryReport,
+    Timing, Victim,
 };
 use konklave_trace::{Run, diagram, svg, text};
 use serde::Serialize;
@@ -23,22 +23,7 @@ use crate::output::{Colour, Format, Picture, Target, paint, print_csv, print_jso
 
 pub(crate) fn check(catalog: &'static Catalog, args: CheckArgs) -> Done {
     let entry = catalog.find(&args.algorithm)?;
-    let scenario = Scenario {
-        algorithm: Some(entry.name()),
-        nodes: args.nodes.or(Some(3).filter(|_| args.ids.is_none() && args.topology.is_none())),
-        topology: args.topology.clone(),
-        ids: args.ids.clone(),
-        initiators: args.initiators.clone(),
-        down: args.down.clone(),
-        set: args.set.clone(),
-        mistake: args.mistake.clone(),
-        entries: args.entries,
-        requests: args.requests.clone(),
-        fifo: args.no_fifo.then_some(false),
-        seed: args.seed,
-        ..Scenario::default()
-    };
-    let plans = entry.arranged(scenario)?;
+    let plans = entry.arranged(scenario(&args, entry))?;
     let plan = &plans[0];
     if plans.len() > 1 && (args.checkpoint.is_some() || args.resume.is_some()) {
         let why = "`--ids every` explores many groups; a checkpoint can save only one search";
@@ -100,11 +85,33 @@ pub(crate) fn check(catalog: &'static Catalog, args: CheckArgs) -> Done {
             print(&args, &checked, &broken)?;
         }
     }
-    Ok(match checked.report.verdict {
+    Ok(exit_code(&checked.report))
+}
+
+fn exit_code(report: &CheckReport) -> u8 {
+    match report.verdict {
         "exhausted" => 0,
         "violated" => 1,
         _ => 2,
-    })
+    }
+}
+
+fn scenario(args: &CheckArgs, entry: &Entry) -> Scenario {
+    Scenario {
+        algorithm: Some(entry.name()),
+        nodes: args.nodes.or(Some(3).filter(|_| args.ids.is_none() && args.topology.is_none())),
+        topology: args.topology.clone(),
+        ids: args.ids.clone(),
+        initiators: args.initiators.clone(),
+        down: args.down.clone(),
+        set: args.set.clone(),
+        mistake: args.mistake.clone(),
+        entries: args.entries,
+        requests: args.requests.clone(),
+        fifo: args.no_fifo.then_some(false),
+        seed: args.seed,
+        ..Scenario::default()
+    }
 }
 
 fn options(args: &CheckArgs, unit: Duration) -> Result<CheckOptions, Error> {
@@ -364,7 +371,7 @@ fn summarise(
         "violated" => {
             let violated = paint("violated", Colour::Red);
             let property = report.property.as_deref().unwrap_or_default();
-            let detail = report.detail.as_deref().unwrap_or_default();
+            let detail = text::violation(report.detail.as_deref().unwrap_or_default());
             writeln!(out, "verdict     {violated}: {property}: {detail}")?;
             if let Some(why) = &report.explanation {
                 writeln!(out, "why         {why}")?;
@@ -372,13 +379,7 @@ fn summarise(
         }
         _ => {
             let bounded = paint("bounded", Colour::Yellow);
-            let why = match report.bound.unwrap_or_default() {
-                "sample" => "no violation in the runs that were tried".to_owned(),
-                "compact" => "no violation, but endless runs were not judged".to_owned(),
-                "interrupted" => "no violation before the search was interrupted".to_owned(),
-                bound => format!("no violation before the limit of {bound}"),
-            };
-            writeln!(out, "verdict     {bounded}: {why}")?;
+            writeln!(out, "verdict     {bounded}: {}", why_bounded(report))?;
         }
     }
     if let Some(ArrangementsReport { explored, of }) = report.arrangements {
@@ -409,6 +410,15 @@ fn summarise(
         report.peak_bytes as f64 / 1e6
     )?;
     writeln!(out, "again       {}", report.command)
+}
+
+fn why_bounded(report: &CheckReport) -> String {
+    match report.bound.unwrap_or_default() {
+        "sample" => "no violation in the runs that were tried".to_owned(),
+        "compact" => "no violation, but endless runs were not judged".to_owned(),
+        "interrupted" => "no violation before the search was interrupted".to_owned(),
+        bound => format!("no violation before the limit of {bound}"),
+    }
 }
 
 fn interchangeable(symmetry: &SymmetryReport) -> String {

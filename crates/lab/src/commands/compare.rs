@@ -124,7 +124,7 @@ impl<'a> Shown<'a> {
         self.lines.iter().any(|line| line.formulas[column].is_some())
     }
 
-    /// Whether a run failed: only then there is a column for it.
+    /// Whether a run failed: only then the table has a column for failed runs.
     fn is_failing(&self) -> bool {
         self.all.lines.iter().any(|line| line.fine < line.runs)
     }
@@ -185,7 +185,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Why a formula is missing where others have one: the column, the reason, and whose.
+/// The reasons why a formula is missing where other algorithms have one: column, reason, algorithms.
 fn without(all: &Comparison) -> Vec<(String, Vec<&str>)> {
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for case in cases(all) {
@@ -206,7 +206,7 @@ fn without(all: &Comparison) -> Vec<(String, Vec<&str>)> {
     reasons
 }
 
-/// Three digits that count.
+/// A number with three significant digits.
 fn round(x: f64) -> f64 {
     if x == 0.0 || !x.is_finite() {
         return x;

@@ -98,7 +98,7 @@ fn content(form: Form, run: &Run, options: &Options, scale: f32) -> Result<Vec<u
         Form::Csv => csv(run, options).into_bytes(),
         Form::Parquet => parquet(&table(run, options))?,
         Form::Html => html(run, options).into_bytes(),
-        // A recording is of use only as a whole.
+        // A recording can be read only as a whole.
         Form::Run => run.to_text().into_bytes(),
         Form::Runz => compact::write(run, Vec::new()).expect("memory takes every byte"),
     })

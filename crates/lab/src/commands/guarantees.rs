@@ -40,7 +40,7 @@ pub(crate) fn guarantees(catalog: &'static Catalog, args: &GuaranteesArgs) -> Do
     Ok(0)
 }
 
-/// The rows of all `entries`, in their order; as many at a time as there are cores.
+/// The rows of all `entries`, in their order; computed on all cores.
 fn all_rows(
     catalog: &Catalog,
     entries: &[&'static Entry],
@@ -96,7 +96,7 @@ fn rows_of(
     Ok(rows)
 }
 
-/// A run for every *no*.
+/// Records a run for every *no*.
 fn write_witnesses(
     catalog: &Catalog,
     rows: &[GuaranteeRow],
@@ -119,7 +119,7 @@ fn write_witnesses(
     Ok(())
 }
 
-/// A cache that is not there yet is empty.
+/// Reads the cache; a missing file counts as empty.
 fn read(file: &Path) -> Result<Vec<GuaranteeRow>, Error> {
     let name = file.display().to_string();
     match fs::read_to_string(file) {
@@ -130,7 +130,7 @@ fn read(file: &Path) -> Result<Vec<GuaranteeRow>, Error> {
     }
 }
 
-/// Whole or not at all, and in the order of the catalog.
+/// Writes the cache, whole or not at all, in the order of the catalog.
 fn write(catalog: &Catalog, file: &Path, cached: &Mutex<Vec<GuaranteeRow>>) -> Result<(), Error> {
     let rows = cached.lock().unwrap_or_else(PoisonError::into_inner);
     let mut rows: Vec<&GuaranteeRow> = rows.iter().collect();

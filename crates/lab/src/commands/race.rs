@@ -13,7 +13,7 @@ use crate::Done;
 use crate::args::RaceArgs;
 use crate::output::{Colour, Format, Picture, Target, paint, print_csv, print_json, stdout};
 
-/// A picture of more is of no use.
+/// More diagrams in one picture could not be read.
 const MOST_ENTRIES: usize = 200_000;
 
 pub(crate) fn race(catalog: &Catalog, args: RaceArgs) -> Done {
@@ -66,7 +66,7 @@ pub(crate) fn race(catalog: &Catalog, args: RaceArgs) -> Done {
     Ok([1, 2].into_iter().find(|code| codes.contains(code)).unwrap_or(0))
 }
 
-/// Says which of them cannot run like that.
+/// Adds to an error the algorithm that cannot run in this scenario.
 fn for_racer(name: &str, error: Error) -> Error {
     match error {
         Error::Usage(message) => Error::Usage(format!("{name}: {message}")),

@@ -130,7 +130,7 @@ fn located(difference: &Difference, run: &Run, path: &Path) -> String {
     format!("{}:{line}: {difference}", path.display())
 }
 
-/// On which line the `number`th that is not blank stands.
+/// The line number of the `number`th line that is not blank.
 fn line_of(place: Place, number: usize, path: &Path) -> Option<usize> {
     let mut source = BufReader::new(open_input(path).ok()?);
     if place == Place::Header || source.fill_buf().ok()?.starts_with(&compact::MAGIC[..7]) {

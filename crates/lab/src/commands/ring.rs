@@ -30,7 +30,7 @@ pub(crate) fn ring(catalog: &'static Catalog, args: &RingArgs) -> Done {
             // An impossible election is refused before the first line of output.
             plan(entry, &options.ids(), options.ids()[0], 0).map_err(failed)?;
             let mut hold = |round: &ExternalElection| hold(entry, *world, round);
-            // Ids and seed that were drawn must be the same when it starts.
+            // The program must start with the same random ids and seed.
             let flags =
                 Flags { ids: Some(options.ids()), seed: Some(options.seed), ..args.flags.clone() };
             run_external(&flags, &mut hold, &mut out, &mut err, &STOP)

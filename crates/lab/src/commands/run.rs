@@ -260,7 +260,9 @@ pub(crate) fn summarise(report: &RunReport, out: &mut impl Write) -> io::Result<
         writeln!(
             out,
             "            {} at {:.3}: {}",
-            violation.property, violation.at, violation.detail
+            violation.property,
+            violation.at,
+            text::violation(&violation.detail)
         )?;
     }
     if report.violations.len() > 5 {

@@ -515,7 +515,7 @@ fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()
     out.flush()
 }
 
-/// On how many single times a figure rests, and in how many runs there were any.
+/// The number of single times behind a figure, and the number of runs that had any.
 fn rests_on(group: &Group, measure: &str) -> String {
     let name = measure.split_once('.').map_or(measure, |(name, _)| name);
     let runs = group.measures.get(measure).map_or(0, |s| s.runs);

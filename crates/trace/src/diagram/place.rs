@@ -11,7 +11,7 @@ use crate::axis::{Axis, TimeMark};
 use crate::labels::{Area, Taken, width_of};
 use crate::messages::Message;
 use crate::spans::Span;
-use crate::text::{incident_line, render, step_lines, time, trimmed};
+use crate::text::{cut, incident_line, render, step_lines, time, trimmed};
 use crate::{EffectRecord, Entry, Filter, IncidentKind, InputRecord, Run, View, kind_of};
 
 /// A diagram in the making.
@@ -165,7 +165,7 @@ impl Layout<'_> {
             let until = span.end.map_or("the end".into(), |end| self.time(end));
             let words = format!("{} to {until}", self.time(span.begin));
             let Some(node) = span.node else {
-                let text = format!("cut: {}", span.label);
+                let text = cut(&span.label);
                 let (width, y) = (width_of(&text, self.diagram.font), self.diagram.field.1 - 12.0);
                 let free = (0..8).map(|i| from + 6.0 + width / 2.0 + f64::from(i) * 40.0);
                 let choices = free.map(|x| Area::upright(x, y, width + 6.0, 14.0));

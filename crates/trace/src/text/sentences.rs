@@ -278,14 +278,10 @@ pub(super) fn incident_line(
         }
         IncidentKind::Pause(node) => format!("{} pauses", name(node)),
         IncidentKind::Resume(node) => format!("{} resumes", name(node)),
-        IncidentKind::Cut(what) => match what.strip_prefix("partition ") {
-            Some(sides) => {
-                // `[[p0], [p1, p2]]`
-                let sides = sides.trim_start_matches('[').trim_end_matches(']');
-                format!("network partition: {}", sides.replace("], [", " | "))
-            }
-            None => format!("link {what} is cut"),
-        },
+        IncidentKind::Cut(what) if what.starts_with("partition") => {
+            format!("network {}", cut(what))
+        }
+        IncidentKind::Cut(what) => format!("link {what} is cut"),
         IncidentKind::Heal(what) if what.starts_with("partition") => {
             "network partition ends".into()
         }
@@ -297,7 +293,7 @@ pub(super) fn incident_line(
             format!("✗ {property} violated")
         }
         IncidentKind::Violation { property, detail } => {
-            format!("✗ {property}: {}", in_sentence(detail))
+            format!("✗ {property}: {}", violation(detail))
         }
     }
 }
@@ -307,35 +303,92 @@ fn capital(name: &str) -> &str {
     name.strip_prefix("a ").unwrap_or(name)
 }
 
-/// The detail of a violation with lists of processes in words: `p0 and p1 wait for ever` for
-/// `[p0, p1] wait for ever`.
-fn in_sentence(detail: &str) -> String {
+/// The label of a cut: `partition: p0 | p1, p2` for `partition [[p0], [p1, p2]]`, else `cut: p0 → p1`.
+pub(crate) fn cut(what: &str) -> String {
+    let Some(sides) = what.strip_prefix("partition ") else { return format!("cut: {what}") };
+    let sides = sides.trim_start_matches('[').trim_end_matches(']');
+    format!("partition: {}", sides.replace("], [", " | "))
+}
+
+/// The detail of a violation in words. Recordings keep it as judges write it, with lists of processes:
+/// `[p0, p1] wait for ever`. A sentence has `p0 and p1 wait for ever`.
+pub fn violation(detail: &str) -> String {
     let (mut sentence, mut rest) = (String::new(), detail);
     while let Some(begin) = rest.find(['[', '{'])
         && let Some(length) = rest[begin..].find([']', '}'])
     {
-        let names: Vec<String> =
-            rest[begin + 1..begin + length].split(", ").map(str::to_owned).collect();
+        let items: Vec<&str> = rest[begin + 1..begin + length].split(", ").collect();
         sentence += &rest[..begin];
         let after = &rest[begin + length + 1..];
-        if !names.iter().all(|name| is_process(name)) {
-            sentence += &rest[begin..=begin + length];
-            rest = after;
-            continue;
-        }
-        sentence += &list(&names);
-        rest = match after.strip_prefix(" wait ") {
-            Some(after) if names.len() == 1 => {
-                sentence += " waits ";
-                after
+        rest = after;
+        if let Some(parents) = parents(&items) {
+            sentence += &list(&parents);
+        } else if items.iter().all(|item| is_process(item)) {
+            let names: Vec<String> = items.iter().map(|name| (*name).to_owned()).collect();
+            sentence += &list(&names);
+            if let ([_], Some(verb)) = (&items[..], plural_verb(after)) {
+                sentence += &format!(" {verb}s");
+                rest = &after[1 + verb.len()..];
             }
-            _ => after,
-        };
+        } else {
+            sentence +=
+                &detail[detail.len() - after.len() - length - 1..detail.len() - after.len()];
+        }
     }
     sentence + rest
+}
+
+/// The verb after a list of processes, which has another form after a single process.
+fn plural_verb(after: &str) -> Option<&'static str> {
+    let is_next = |verb: &&str| after.strip_prefix(' ').is_some_and(|rest| rest.starts_with(*verb));
+    ["wait", "hold"].into_iter().find(is_next)
+}
+
+/// The pointers of a map from processes to their parents: `p1 → p0` for `p1: Some(p0)`.
+fn parents(items: &[&str]) -> Option<Vec<String>> {
+    let mut pointers = Vec::new();
+    for item in items {
+        let (child, parent) = item.split_once(": ").filter(|(child, _)| is_process(child))?;
+        match parent.strip_prefix("Some(").and_then(|parent| parent.strip_suffix(')')) {
+            Some(parent) if is_process(parent) => pointers.push(format!("{child} → {parent}")),
+            None if parent == "None" => {}
+            _ => return None,
+        }
+    }
+    Some(pointers)
 }
 
 fn is_process(name: &str) -> bool {
     name.strip_prefix('p')
         .is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn violation_names_processes_in_words() {
+        for (detail, words) in [
+            ("[p0] wait for ever", "p0 waits for ever"),
+            ("[p0, p1] wait for ever", "p0 and p1 wait for ever"),
+            ("{p0, p1, p12} lead at the same time", "p0, p1 and p12 lead at the same time"),
+            ("2 tokens: {p1} hold one, 1 on the way", "2 tokens: p1 holds one, 1 on the way"),
+            (
+                "p1 took its own descendant for its parent: {p0: None, p1: Some(p2), p2: Some(p1)}",
+                "p1 took its own descendant for its parent: p1 → p2 and p2 → p1",
+            ),
+            ("p0 received [1, 2]", "p0 received [1, 2]"),
+            ("p0 received {a: p1}, then [", "p0 received {a: p1}, then ["),
+            ("no list", "no list"),
+        ] {
+            assert_eq!(violation(detail), words);
+        }
+    }
+
+    #[test]
+    fn partition_has_its_sides_in_words() {
+        assert_eq!(cut("partition [[p0], [p1, p2]]"), "partition: p0 | p1, p2");
+        assert_eq!(cut("p0 → p1"), "cut: p0 → p1");
+    }
 }

@@ -134,7 +134,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_line() {
     );
     assert_eq!(
         error(&format!("{header}\n{{\"at\":0,\"node\":9,\"in\":\"start\"}}\n")),
-        "a.run:2: a step of node 9, but the header has nodes [0, 1, 2]"
+        "a.run:2: a step of node 9, but the header has nodes 0, 1, 2"
     );
     assert_eq!(
         error(&format!("{header}\n{{\"at\":0,\"node\":0,\"in\":\"begin\"}}\n")),

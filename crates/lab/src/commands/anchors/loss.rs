@@ -1,4 +1,5 @@
-//! Reliable multicast: how often a message is sent until all have it, how soon a lost end is back.
+//! Reliable multicast: transmissions of a message until all members have it, and the time until a lost last message
+//! is repaired.
 
 use konklave_algorithms::multicast::ack::{deviation_of_transmissions, expected_transmissions};
 use konklave_catalog::{Error, Scenario};
@@ -19,8 +20,8 @@ pub(super) fn measure(all: &mut Anchors) -> Result<(), Error> {
     Ok(())
 }
 
-/// How often a message is sent until `r` receivers have it, of which each misses it with probability
-/// `p`.
+/// The transmissions of a message until `r` receivers have it, if each transmission is lost for each receiver with
+/// probability `p`.
 fn transmissions(all: &Anchors, p: f64, r: usize) -> Result<Anchor, Error> {
     let sampling = all.sampling;
     let messages = sampling.times((200_000 / r as u32).clamp(50, 20_000));
@@ -40,7 +41,7 @@ fn transmissions(all: &Anchors, p: f64, r: usize) -> Result<Anchor, Error> {
     Ok(Anchor::new(CHAPTER, case, "E[M] = Σ 1 − (1 − pⁱ)ʳ", bound, measured, &report.command))
 }
 
-/// How soon the last message of a stream is there when it was lost.
+/// The time until a lost last message of a stream is repaired.
 fn tail(all: &Anchors) -> Result<Anchor, Error> {
     let scenario = Scenario {
         set: chosen(&[("suppression", "none"), ("heartbeat", "2")]),

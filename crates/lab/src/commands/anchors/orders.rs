@@ -1,4 +1,4 @@
-//! The orders: messages and time of one multicast among five.
+//! Orders of messages: messages and time of one multicast among five members.
 
 use konklave_catalog::{Error, Scenario};
 
@@ -6,8 +6,8 @@ use super::{Anchor, Anchors, Relation, chosen, measure as figure, only, run};
 
 const CHAPTER: &str = "orders, one multicast among 5";
 
-/// An order: algorithm, switches, how its messages and its time are counted, and what that gives for
-/// five members of which the last sends.
+/// An order: algorithm, switches, the formulas for messages and time, and their values for five members of which the
+/// last one sends.
 type Row =
     (&'static str, &'static [(&'static str, &'static str)], &'static str, f64, &'static str, f64);
 

@@ -1,5 +1,4 @@
-//! Scalable reliable multicast: how many ask and how many repair when all lose the same, and how
-//! long the last one waits.
+//! Scalable reliable multicast: requests and repairs if many members lose the same message, and the longest wait.
 
 mod adaptive;
 
@@ -38,7 +37,7 @@ pub(super) fn measure(all: &mut Anchors) -> Result<(), Error> {
     adaptive::measure(all)
 }
 
-/// The first of `n` sends two messages; the first of them is lost on its way to all `behind`.
+/// The first of `n` members sends two messages; the first message is lost on its way to all members `behind`.
 fn lossy(n: usize, topology: &str, timers: [&str; 4], behind: &[usize], seed: u64) -> Scenario {
     let [c1, c2, d1, d2] = timers;
     Scenario {
@@ -104,7 +103,7 @@ fn star(g: usize, c2: u32, runs: u32, all: &mut Anchors) -> Result<(), Error> {
         sampled.add(run(all.catalog, "srm", scenario)?)?;
     }
     let (size, spread) = (g as f64, f64::from(c2));
-    // The formula of requests is for many members: it leaves out what two of them have in common.
+    // The formula of requests holds for large groups: it neglects the dependence between two members.
     let requests = (0.1, "1 + (G − 2)/C2", 1.0 + (size - 2.0) / spread);
     let last = (2.0 + spread / size + 2.0 + 1.0 + 0.5) / 2.0;
     let last = (0.0, "(C1 + C2/G + D1 + D2/2 + 2)/2", last);
@@ -120,7 +119,7 @@ fn star(g: usize, c2: u32, runs: u32, all: &mut Anchors) -> Result<(), Error> {
     Ok(())
 }
 
-/// A break in the middle: no chance at all.
+/// A break in the middle of a chain: nothing is random.
 fn chain(n: usize, all: &mut Anchors) -> Result<(), Error> {
     let behind: Vec<usize> = (n / 2..n).collect();
     let timers = ["1", "0", "1", "0"];

@@ -32,7 +32,7 @@ const COLUMNS: [(&str, &str); 9] = [
     ("hasty", "the same with hold time 0"),
 ];
 
-/// From whose exit (row) to whose entry (column) it takes how long; none from one to itself.
+/// The time from an exit of one node (row) to the entry of another (column); none on the diagonal.
 type Delays = Vec<Vec<Option<f64>>>;
 
 /// `--table`: one row for each lock and size.
@@ -105,7 +105,7 @@ fn markdown(rows: &[LockCosts]) -> io::Result<()> {
     out.flush()
 }
 
-/// `--matrix`: from whose exit to whose entry it takes how long.
+/// `--matrix`: the time from each node's exit to each other node's entry.
 pub(super) fn matrix(entries: &[&Entry], args: &CostsArgs) -> Done {
     let mut matrices = Vec::new();
     for entry in locks(entries)? {

@@ -11,7 +11,7 @@ use crate::Done;
 use crate::args::CostsArgs;
 use crate::output::{TableFormat, print_csv, print_jsonl, print_pretty_json, stdout};
 
-/// Of more nodes there are too many arrangements.
+/// With more nodes there are too many arrangements.
 const MOST: usize = 9;
 
 /// The costs of an election over all arrangements of ids, if all nodes start.
@@ -19,7 +19,7 @@ const MOST: usize = 9;
 struct Row {
     algorithm: String,
     nodes: usize,
-    /// Of arrangements that are turned copies of each other, one is counted.
+    /// Rotations of an arrangement count as one.
     arrangements: u64,
     fewest: u64,
     mean: f64,
@@ -81,7 +81,7 @@ fn row(entry: &Entry, n: usize) -> Result<Row, Error> {
         if messages > most.0 || most.1.is_empty() {
             most = (messages, listed);
         }
-        // The first stays: what is turned is the same.
+        // The first id stays in its place, since rotations count as one.
         if !next_permutation(ids.get_mut(1..).unwrap_or_default()) {
             break;
         }
@@ -113,7 +113,7 @@ fn messages(entry: &Entry, n: usize, ids: &str) -> Result<u64, Error> {
     Ok(report.messages.sent)
 }
 
-/// The next in the order of the dictionary; false after the last.
+/// The next arrangement in lexicographic order; false after the last one.
 fn next_permutation(ids: &mut [usize]) -> bool {
     let Some(i) = ids.windows(2).rposition(|pair| pair[0] < pair[1]) else { return false };
     let j = ids.iter().rposition(|id| *id > ids[i]).unwrap_or(i);

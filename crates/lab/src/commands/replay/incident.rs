@@ -11,8 +11,8 @@ use crate::Done;
 use crate::args::ReplayArgs;
 use crate::output::{Colour, Format, paint, print_csv, print_json, stdout};
 
-/// A recording of real agents: there is no algorithm to replay, but its tokens tell whether what they
-/// promise was kept.
+/// Judges a recording of real agents. There is no algorithm to replay, but its grants show whether the promises of
+/// tokens and locks were kept.
 pub(super) fn incident(args: &ReplayArgs, run: &Run) -> Done {
     let steps = run.entries.iter().filter_map(|entry| serde_json::to_value(entry).ok());
     let Verdict { grants, names, open, violations } = judge(&run.header.scenario["names"], steps);

@@ -5,9 +5,9 @@ use konklave_catalog::{Catalog, Error, RunReport};
 use super::{CHAPTER, FIGURES, FIXED, LAST, behind_a_link, figure, listed, lossy, mean_and_error};
 use crate::commands::anchors::{Anchor, Anchors, Relation, run};
 
-/// Rounds come so far apart, in T, that none meets the next.
+/// The time between rounds, in T: long enough that a round ends before the next begins.
 const APART: u32 = 2000;
-/// When it is looked.
+/// The rounds at which the figures are read.
 const ROUNDS: [u32; 4] = [10, 20, 40, 100];
 
 pub(super) fn measure(all: &mut Anchors) -> Result<(), Error> {
@@ -15,7 +15,7 @@ pub(super) fn measure(all: &mut Anchors) -> Result<(), Error> {
     tree(50, all)
 }
 
-/// So many rounds of the same loss.
+/// Runs so many rounds of the same loss.
 fn rounds(
     catalog: &Catalog,
     (g, topology): (usize, &str),
@@ -34,7 +34,7 @@ fn rounds(
     run(catalog, "srm", scenario)
 }
 
-/// Equally far from each other, only the spread can be learned.
+/// All members are equally far from each other, so they can adapt only the spread of their timers.
 fn star(g: usize, all: &mut Anchors) -> Result<(), Error> {
     let behind: Vec<usize> = (1..g).collect();
     let (catalog, seed) = (all.catalog, all.sampling.seed);
