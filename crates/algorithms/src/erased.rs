@@ -9,7 +9,8 @@ use konklave_sim::{AnyObserver, Config, Counts, Ending, Parts, Sim, Time};
 
 use crate::mutex::coterie::Figures;
 use crate::{
-    Algorithm, DataSheet, Metric, Pause, Problem, ProblemSheet, Setup, SetupError, Watch, Workload,
+    Algorithm, DataSheet, Metric, Pause, Problem, ProblemSheet, ProcessSets, Setup, SetupError,
+    Watch, Workload,
 };
 
 /// The measures of a run, for serialisation.
@@ -73,6 +74,8 @@ pub trait AnyAlgorithm: Send + Sync {
     fn longest_delay(&self, setup: &Setup) -> Option<f64>;
     /// The sizes of its quorums, by name.
     fn quorums(&self, setup: &Setup) -> Vec<(&'static str, Figures)>;
+    /// The set of processes that each process has at the start.
+    fn process_sets(&self, setup: &Setup) -> Vec<ProcessSets>;
     /// Refuses a setup that it cannot run with, beyond the checks of the data sheet.
     fn check_setup(&self, setup: &Setup) -> Result<(), SetupError>;
     /// The process of member `me`.
@@ -141,6 +144,9 @@ where
     }
     fn quorums(&self, setup: &Setup) -> Vec<(&'static str, Figures)> {
         P::quorums(setup)
+    }
+    fn process_sets(&self, setup: &Setup) -> Vec<ProcessSets> {
+        P::process_sets(setup)
     }
     fn check_setup(&self, setup: &Setup) -> Result<(), SetupError> {
         P::check_setup(setup)

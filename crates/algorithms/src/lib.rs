@@ -11,6 +11,7 @@ pub mod group;
 pub mod multicast;
 pub mod mutex;
 pub mod problem;
+mod process_sets;
 mod sample;
 mod setup;
 mod sheet;
@@ -18,6 +19,7 @@ mod shown;
 
 pub use erased::{AnyAlgorithm, AnySummary, Simulated, Simulation, erased};
 pub use problem::ProblemSheet;
+pub use process_sets::ProcessSets;
 pub use sample::{Sample, Spread};
 pub use setup::{Chosen, Setup, SetupError, Shared};
 pub use sheet::{
@@ -61,6 +63,11 @@ pub trait Algorithm: Inspect {
     /// The sizes and loads of its quorums and further process sets with this setup, by name; the quorums
     /// come first. Empty for an algorithm without quorums.
     fn quorums(_setup: &Setup) -> Vec<(&'static str, mutex::coterie::Figures)> {
+        Vec::new()
+    }
+
+    /// The set of processes that each process has at the start, for example its quorum. Empty if it has none.
+    fn process_sets(_setup: &Setup) -> Vec<ProcessSets> {
         Vec::new()
     }
 

@@ -52,7 +52,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use konklave_algorithms::{
-    Algorithm, AnyAlgorithm, DataSheet, ProblemSheet, Setup, SetupError, erased,
+    Algorithm, AnyAlgorithm, DataSheet, ProblemSheet, ProcessSets, Setup, SetupError, erased,
 };
 use konklave_process::Portable;
 use konklave_trace::{Difference, Header, Replayed, Run};
@@ -115,6 +115,12 @@ impl Entry {
         };
         quorums["nodes"] = plan.setup.group.len().into();
         Ok(Some(quorums))
+    }
+
+    /// The set of processes that each process has at the start in the group of `scenario`.
+    pub fn process_sets(&self, scenario: Scenario) -> Result<Vec<ProcessSets>, Error> {
+        let plan = self.plan(scenario)?;
+        Ok(self.form(&plan.setup).algorithm.process_sets(&plan.setup))
     }
 
     /// The plan for `scenario`, with every value checked.

@@ -1,14 +1,17 @@
 //! Runs on real tasks, in real time (feature `network`).
 
 pub(crate) mod member;
+mod message_faults;
 
 use std::time::Duration;
 
 use konklave_algorithms::Pause;
 use konklave_net::{Ending, FaultKind, NetConfig, NetFault, Parts, PauseContext, Transport};
 use konklave_process::{AnyData, Application, ProcessId, Rng};
-use konklave_sim::{Fault, Memory, Pace, What, When};
+use konklave_sim::{Fault, Memory, Mishap, Pace, What, When};
 use konklave_trace::{Footer, Recorder};
+
+use message_faults::MessageFaults;
 
 use crate::real::{command, doubt_time_bounds};
 use crate::report::Messages;
@@ -47,12 +50,14 @@ pub(crate) fn run(
         Recorder::new(header)
     });
     let setup = &plan.setup;
+    let mut message_faults = MessageFaults::new(&plan, world.unit);
     let parts = Parts {
         processes: algorithm.processes(setup),
         application: algorithm.application(&plan.workload, setup),
         monitor: algorithm.monitor(&plan.watch, setup),
         meter: algorithm.meter(setup),
         pause: pauses(&plan, world.unit),
+        fates: Box::new(move |departure| message_faults.fate(departure)),
     };
     let is_hold = Box::new(|request: &AnyData| algorithm.pause(request) == Pause::Hold);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -75,7 +80,7 @@ pub(crate) fn run(
             sent: done.counts.sent,
             delivered: done.counts.delivered,
             lost: done.counts.lost,
-            duplicated: 0,
+            duplicated: done.counts.duplicated,
             by_kind: done.kinds.into_iter().collect(),
         },
         violations,
@@ -94,7 +99,7 @@ pub(crate) fn run(
 
 /// The plan in the units of the network: T becomes real time.
 fn net_config(plan: &Plan, world: &RealWorld) -> Result<NetConfig, Error> {
-    let faults = plan.config.faults.iter().map(|f| fault(f, world.unit));
+    let faults = plan.config.faults.iter().filter_map(|f| fault(f, world.unit).transpose());
     Ok(NetConfig {
         transport: world.transport,
         seed: plan.config.seed,
@@ -111,8 +116,6 @@ fn only_what_is_real(plan: &Plan, world: &str) -> Result<(), Error> {
     let scenario = &plan.scenario;
     let unreal = [
         ("--delay", scenario.delay.is_some()),
-        ("--loss", plan.config.loss > 0.0),
-        ("--duplicate", plan.config.duplicate > 0.0),
         ("--no-fifo", !plan.config.fifo),
         ("--app-messages", plan.config.app_messages > 0),
         ("--script", !plan.config.script.is_empty()),
@@ -126,28 +129,21 @@ fn only_what_is_real(plan: &Plan, world: &str) -> Result<(), Error> {
     }
 }
 
-fn fault(fault: &Fault, unit: Duration) -> Result<NetFault, Error> {
-    let refuse = || {
-        Err(Error::Usage(format!(
-            "--fault {fault} works only with `--world sim`; real worlds know crash:NODE@T and restart:NODE@T"
-        )))
+/// The fault as one of a process; none if it is one of messages, which [`MessageFaults`] injects.
+fn fault(fault: &Fault, unit: Duration) -> Result<Option<NetFault>, Error> {
+    let (process, kind, t) = match (&fault.what, fault.when) {
+        (What::Crash(p), When::Time(t)) => (*p, FaultKind::Crash, t),
+        (What::Restart(p, Memory::Saved), When::Time(t)) => (*p, FaultKind::Restart, t),
+        (What::Message(_, Mishap::Lose | Mishap::Duplicate), _)
+        | (What::Cut(..) | What::Partition(_), When::Time(_)) => return Ok(None),
+        _ => {
+            return Err(Error::Usage(format!(
+                "--fault {fault} works only with `--world sim`; real worlds know crash:NODE@T, restart:NODE@T, \
+                 lose:…, duplicate:…, cut:A>B@T[-T] and partition:A,B|C@T[-T]"
+            )));
+        }
     };
-    let (process, kind) = match fault.what {
-        What::Crash(p) => (p, FaultKind::Crash),
-        What::Restart(p, Memory::Saved) => (p, FaultKind::Restart),
-        What::Restart(..)
-        | What::Pause(_)
-        | What::Cut(..)
-        | What::Break(..)
-        | What::Partition(_)
-        | What::Message(..)
-        | What::Rate(..)
-        | What::Suspect(..) => return refuse(),
-    };
-    match fault.when {
-        When::Time(t) => Ok(NetFault { at: unit.mul_f64(t), process, kind }),
-        When::Step(_) => refuse(),
-    }
+    Ok(Some(NetFault { at: unit.mul_f64(t), process, kind }))
 }
 
 /// The pauses of the scenario, in real time.

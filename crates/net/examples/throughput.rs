@@ -6,7 +6,7 @@ use std::error::Error;
 
 use konklave_algorithms::mutex::ricart_agrawala::RicartAgrawala;
 use konklave_algorithms::{Setup, Watch, Workload, erased};
-use konklave_net::{NetConfig, Parts, Transport, no_pause, run_group};
+use konklave_net::{NetConfig, Parts, Transport, no_message_faults, no_pause, run_group};
 use konklave_process::{Group, Topology};
 
 #[tokio::main]
@@ -25,6 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             monitor: algorithm.monitor(&Watch::all(&algorithm.sheet()), &setup),
             meter: algorithm.meter(&setup),
             pause: no_pause(),
+            fates: no_message_faults(),
         };
         let config = NetConfig { transport, ..NetConfig::default() };
         let outcome = run_group(group, parts, config, Box::new(|_| false), None).await?;

@@ -103,6 +103,8 @@ pub struct Parts {
     pub meter: AnyMeter,
     /// The pauses of clients before their requests.
     pub pause: Pauses,
+    /// The injected faults of messages.
+    pub fates: Fates,
 }
 
 /// How long a client pauses before a request.
@@ -125,4 +127,36 @@ pub struct PauseContext {
 /// Clients that never pause.
 pub fn no_pause() -> Pauses {
     Box::new(|_| Duration::ZERO)
+}
+
+/// Decides the fate of each message when it is sent. The real network still carries those that are not lost.
+pub type Fates = Box<dyn FnMut(&Departure<'_>) -> Fate + Send>;
+
+/// A message that is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departure<'a> {
+    /// The sender.
+    pub from: ProcessId,
+    /// The receiver.
+    pub to: ProcessId,
+    /// The kind of message.
+    pub kind: &'a str,
+    /// The time since the start.
+    pub now: Duration,
+}
+
+/// The fate of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// The transport gets it once.
+    Arrives,
+    /// The transport gets it twice.
+    ArrivesTwice,
+    /// The transport does not get it.
+    Lost,
+}
+
+/// No injected faults of messages.
+pub fn no_message_faults() -> Fates {
+    Box::new(|_| Fate::Arrives)
 }

@@ -26,7 +26,8 @@ mod timers;
 mod transport;
 
 pub use config::{
-    FaultKind, IsHold, NetConfig, NetFault, Parts, PauseContext, Pauses, Transport, no_pause,
+    Departure, Fate, Fates, FaultKind, IsHold, NetConfig, NetFault, Parts, PauseContext, Pauses,
+    Transport, no_message_faults, no_pause,
 };
 pub use member::{Member, MemberConfig, News, OnIndication, Sockets};
 pub use outcome::{Counts, Ending, NetError, NetOutcome, Trouble, Warning};

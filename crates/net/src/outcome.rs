@@ -61,6 +61,8 @@ pub struct Counts {
     pub delivered: u64,
     /// Messages lost in flight, or sent to a crashed process.
     pub lost: u64,
+    /// Messages duplicated by a fault.
+    pub duplicated: u64,
     /// Frames dropped because no such message is in flight: they are late or forged.
     pub refused: u64,
     /// Steps of processes.

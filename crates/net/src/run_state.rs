@@ -15,7 +15,9 @@ use tokio::time::Instant;
 
 use crate::node::{Event, Node};
 use crate::transport::Link;
-use crate::{Counts, Ending, IsHold, Parts, PauseContext, Pauses, Trouble, Warning};
+use crate::{
+    Counts, Departure, Ending, Fate, Fates, IsHold, Parts, PauseContext, Pauses, Trouble, Warning,
+};
 use host::StepHost;
 use in_flight::{MessageInFlight, MessagesInFlight};
 
@@ -35,6 +37,7 @@ pub(crate) struct RunState {
     pub(crate) warnings: Vec<(u64, Warning)>,
     pub(crate) faulty: bool,
     pause: Pauses,
+    fates: Fates,
     is_hold: IsHold,
     tell_warning: fn(&Warning),
     /// How many messages of each kind were sent.
@@ -71,7 +74,7 @@ impl RunState {
         tell_warning: fn(&Warning),
         start: Instant,
     ) -> Self {
-        let Parts { application, monitor, meter, pause, .. } = parts;
+        let Parts { application, monitor, meter, pause, fates, .. } = parts;
         let place = || Place { up: true, incarnation: 0, own: 0, news: 0, saved: None };
         Self {
             places: (0..group.len()).map(|_| place()).collect(),
@@ -79,6 +82,7 @@ impl RunState {
             ledger: Ledger::new(application, monitor, meter),
             recorder,
             pause,
+            fates,
             is_hold,
             tell_warning,
             counts: Counts::default(),
@@ -238,34 +242,58 @@ impl RunState {
         true
     }
 
-    /// Sends a message; returns the place of its receiver, if that is a member and up.
+    /// Sends a message; returns the place of its receiver, and how many copies the transport gets.
     fn send(
         &mut self,
         from: ProcessId,
         to: ProcessId,
         message: &AnyData,
         id: u64,
-    ) -> Option<usize> {
+    ) -> Option<(usize, u32)> {
         self.counts.sent += 1;
-        self.count_kind(message);
+        let kind = self.count_kind(message);
         let tag = self.ledger.monitor.on_send(from, Some(message));
         let Some(place) = self.group.place(to) else {
             self.violate(Violation::stranger(from, to));
             return None;
         };
-        self.in_flight.depart(id, MessageInFlight { from, to, message: message.clone(), tag });
-        if self.places[place].up {
-            return Some(place);
+        let departure =
+            Departure { from, to, kind: &self.kinds[kind].0, now: self.clock - self.start };
+        let copies = match (self.fates)(&departure) {
+            Fate::Lost => 0,
+            Fate::Arrives => 1,
+            Fate::ArrivesTwice => 2,
+        };
+        let flight = MessageInFlight { from, to, message: message.clone(), tag, copies };
+        self.in_flight.depart(id, flight);
+        if copies == 0 || !self.places[place].up {
+            self.lose(id);
+            return None;
         }
-        self.lose(id);
-        None
+        if copies == 2 {
+            self.note_duplicate(id, message);
+        }
+        Some((place, copies))
     }
 
-    fn count_kind(&mut self, message: &AnyData) {
+    /// Counts a message, and returns the place of its kind in `kinds`.
+    fn count_kind(&mut self, message: &AnyData) -> usize {
         let kind = name_of(message);
-        match self.kinds.iter_mut().find(|(name, _)| *name == kind) {
-            Some((_, count)) => *count += 1,
-            None => self.kinds.push((kind, 1)),
+        let place = self.kinds.iter().position(|(name, _)| *name == kind).unwrap_or_else(|| {
+            self.kinds.push((kind, 0));
+            self.kinds.len() - 1
+        });
+        self.kinds[place].1 += 1;
+        place
+    }
+
+    fn note_duplicate(&mut self, id: u64, message: &AnyData) {
+        self.faulty = true;
+        self.counts.duplicated += 1;
+        self.ledger.monitor.on_duplicated(message);
+        let now = self.now();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.duplicated(now, id);
         }
     }
 

@@ -249,7 +249,8 @@ fn drawn(delay: &Delay, from: ProcessId, to: ProcessId, rng: &mut Rng) -> Time {
 }
 
 impl Selector {
-    fn fits(&self, from: ProcessId, to: ProcessId, kind: &str) -> bool {
+    /// Whether a message of this channel and kind matches.
+    pub fn fits(&self, from: ProcessId, to: ProcessId, kind: &str) -> bool {
         self.from.is_none_or(|p| p == from)
             && self.to.is_none_or(|p| p == to)
             && self.kind.as_deref().is_none_or(|k| k.eq_ignore_ascii_case(kind))

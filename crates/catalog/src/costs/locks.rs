@@ -138,7 +138,9 @@ impl Entry {
 
     /// From the exit of each (row) to the entry of each other (column) that has asked long before,
     /// in T, every message taking T.
-    pub fn delay_matrix(&self, n: usize, seed: u64) -> Result<Vec<Vec<Option<f64>>>, Error> {
+    /// The group is that of `scenario`: its nodes, seed, topology and variant.
+    pub fn delay_matrix(&self, scenario: &Scenario) -> Result<Vec<Vec<Option<f64>>>, Error> {
+        let n = self.plan(scenario.clone())?.setup.group.len();
         if n > 64 {
             return Err(Error::Usage(format!("--nodes {n}: a matrix has at most 64 nodes")));
         }
@@ -146,11 +148,9 @@ impl Entry {
         let long = 8 * n + 8;
         let delay = |leaver: usize, entrant: usize| -> Result<Option<f64>, Error> {
             let scenario = Scenario {
-                nodes: Some(n),
-                seed: Some(seed),
                 script: Some(format!("{leaver}@0,{entrant}@{long}")),
                 hold: Some((3 * long).to_string()),
-                ..Scenario::default()
+                ..scenario.clone()
             };
             let report = self.simulate(&self.plan(scenario)?, false)?.report;
             Ok(Measured::of(self.problem.name, &report).sync_delay.map(|range| range.max))

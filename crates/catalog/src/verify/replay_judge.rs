@@ -1,6 +1,6 @@
 //! Judges a recorded run of a real world again: clients, monitors and meters get every event once more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, Application, Effect, End,
@@ -25,6 +25,8 @@ pub(super) struct ReplayJudge<'a> {
     ledger: Ledger<AnyProcess, AnyApplication, AnyMonitor, AnyMeter>,
     /// The messages in flight, each with the tag that the monitor gave it when it was sent.
     flights: BTreeMap<u64, (AnyTag, AnyData)>,
+    /// Those of which two copies are in flight.
+    doubled: BTreeSet<u64>,
     messages: Messages,
     steps: u64,
     timers: u64,
@@ -45,6 +47,7 @@ impl<'a> ReplayJudge<'a> {
                 algorithm.meter(setup),
             ),
             flights: BTreeMap::new(),
+            doubled: BTreeSet::new(),
             messages: Messages::default(),
             steps: 0,
             timers: 0,
@@ -83,6 +86,14 @@ impl<'a> ReplayJudge<'a> {
                             self.ledger.monitor.on_lost(&message);
                         }
                     }
+                    IncidentKind::Duplicated(id) => {
+                        self.faulty = true;
+                        self.messages.duplicated += 1;
+                        if let Some((_, message)) = self.flights.get(&id) {
+                            self.ledger.monitor.on_duplicated(message);
+                            self.doubled.insert(id);
+                        }
+                    }
                     _ => {}
                 }
                 Ok(())
@@ -116,7 +127,11 @@ impl<'a> ReplayJudge<'a> {
             }
             (Input::Message { message, .. }, InputRecord::Message { id, .. }) => {
                 self.messages.delivered += 1;
-                if let Some((tag, _)) = self.flights.remove(id) {
+                let tag = match self.doubled.remove(id) {
+                    true => self.flights.get(id).map(|(tag, _)| tag.clone()),
+                    false => self.flights.remove(id).map(|(tag, _)| tag),
+                };
+                if let Some(tag) = tag {
                     let verdict = self.ledger.monitor.on_receive(me, Some(&message), &tag);
                     self.note(verdict);
                 }

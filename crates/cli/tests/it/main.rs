@@ -14,6 +14,7 @@ mod namespaces;
 mod new;
 mod outputs;
 mod processes;
+mod process_sets;
 mod replays;
 mod ring;
 mod searching;

@@ -100,11 +100,65 @@ fn a_real_crash_is_noticed_by_the_detector() {
 
 #[test]
 fn what_only_a_simulator_can_do_is_refused() {
-    for option in
-        ["--loss 0.1", "--delay exponential", "--no-fifo", "--fault lose:#1", "--fault pause:0@1-2"]
+    for option in ["--delay exponential", "--no-fifo", "--fault delay:#1+2", "--fault pause:0@1-2"]
     {
         let said = konklave_line(&format!("run central --world tcp {option}"));
         assert_eq!(said.code, 64, "{option}");
         assert!(said.err.contains("--world sim"), "{option}: {}", said.err);
     }
+}
+
+#[test]
+fn multicasts_repair_injected_losses_in_every_real_world() {
+    let folder = Folder::new("losses");
+    for world in ["threads", "tcp", "udp", "multicast"] {
+        for algorithm in ["ack", "nack --set beats=6", "srm"] {
+            let record = folder.file("losses.run");
+            let run = run(&format!(
+                "run {algorithm} -n 4 --entries 3 --loss 0.1 --duplicate 0.1 --seed 5 --world {world} --unit 5 \
+                 --record {record} --format json"
+            ));
+            assert_eq!(run["verdict"], "ok", "{algorithm} in {world}: {run}");
+            assert_eq!(run["multicast"]["delivered"], 48, "{algorithm} in {world}");
+            for fate in ["lost", "duplicated"] {
+                let count = run["messages"][fate].as_u64().unwrap_or(0);
+                assert!(count > 0, "{algorithm} in {world}: no message was {fate}");
+            }
+            let replayed = konklave_line(&format!("replay {record}"));
+            assert_eq!(replayed.code, 0, "{algorithm} in {world}: {}", replayed.err);
+        }
+    }
+}
+
+#[test]
+fn one_lost_message_is_the_same_in_every_world() {
+    for world in ["sim", "threads", "tcp", "udp", "multicast"] {
+        // The grant to p2 is lost: p2 waits for ever, and no other client is served after it.
+        let run = run(&format!(
+            "run central -n 3 --initiators 2 --hold 0 --fault lose:0>2/Grant --world {world} --unit 2 \
+             --time-limit 50 --format json"
+        ));
+        assert_eq!(run["verdict"], "stuck", "{world}: {run}");
+        assert_eq!(run["messages"]["lost"], 1, "{world}: {run}");
+        assert_eq!(run["messages"]["sent"], 2, "{world}: {run}");
+    }
+}
+
+#[test]
+fn a_cut_loses_messages_of_its_channel_and_time() {
+    let run = run(
+        "run central -n 3 --initiators 2 --hold 0 --fault cut:2>0@0-1000 --world tcp --unit 2 \
+         --time-limit 50 --format json",
+    );
+    assert_eq!((&run["verdict"], &run["messages"]["lost"]), (&"stuck".into(), &1.into()), "{run}");
+    let run = run_after_partition();
+    assert_eq!((&run["verdict"], &run["messages"]["lost"]), (&"ok".into(), &0.into()), "{run}");
+}
+
+/// A partition that is over before the first request.
+fn run_after_partition() -> Value {
+    run(
+        "run central -n 3 --initiators 2 --hold 0 --think 20 --fault partition:0,1|2@0-5 --world tcp \
+         --unit 5 --format json",
+    )
 }

@@ -36,6 +36,12 @@ pub(crate) struct CostsArgs {
     /// For locks: time from the exit of each node to the entry of each other node
     #[arg(long)]
     pub(crate) matrix: bool,
+    /// Topology of the group, with --matrix
+    #[arg(long, value_name = "SHAPE", requires = "matrix")]
+    pub(crate) topology: Option<String>,
+    /// Variant of the lock, with --matrix; repeatable
+    #[arg(long, value_name = "NAME=VALUE", requires = "matrix")]
+    pub(crate) set: Vec<String>,
     /// For elections on rings: all nodes start, every arrangement of up to 9 ids [default: 2 to 7]
     #[arg(long, conflicts_with_all = ["table", "matrix"])]
     pub(crate) enumerate: bool,

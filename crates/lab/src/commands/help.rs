@@ -58,7 +58,14 @@ pub(crate) fn help(catalog: &Catalog, args: &HelpArgs) -> Done {
     };
     match topic {
         None => write!(out, "{}", styled(&command_line().render_long_help()))?,
-        Some(Topic::Faults) => writeln!(out, "{FAULT_FORMS}")?,
+        Some(Topic::Faults) => {
+            writeln!(out, "{FAULT_FORMS}")?;
+            writeln!(
+                out,
+                "\nIn real worlds (--world tcp, udp, multicast or threads): crash and restart at a TIME, lose, duplicate, cut and\n\
+                 partition; also --loss and --duplicate. With one seed, the k-th message of a channel meets the same fate."
+            )?;
+        }
         Some(Topic::Delays) => {
             for form in DELAY_FORMS.split(", ") {
                 writeln!(out, "{}", form.trim_start_matches("or "))?;

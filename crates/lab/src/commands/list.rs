@@ -1,14 +1,18 @@
 //! `list`: every algorithm with its data sheet.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use konklave_algorithms::DataSheet;
+use konklave_algorithms::{Cost, DataSheet, ProcessSets};
 use konklave_catalog::{Catalog, Entry, Error, Scenario, did_you_mean};
 use serde_json::{Value, json};
 
 use crate::Done;
 use crate::args::ListArgs;
 use crate::output::{Format, heading, print_csv, print_json, stdout};
+
+/// The sets of at most so many processes are shown; more would not fit the width of a terminal.
+const MOST_SHOWN: usize = 40;
 
 pub(crate) fn list(catalog: &Catalog, args: &ListArgs) -> Done {
     let Some(what) = &args.what else {
@@ -35,12 +39,16 @@ pub(crate) fn list(catalog: &Catalog, args: &ListArgs) -> Done {
         other => other,
     })?;
     let (nodes, set) = (args.nodes, args.set.clone());
-    let quorums = entry.quorums(Scenario { nodes, set, ..Scenario::default() })?;
+    let scenario = Scenario { nodes, set, ..Scenario::default() };
+    let quorums = entry.quorums(scenario.clone())?;
+    let sets = entry.process_sets(scenario)?;
     match args.format {
-        Format::Text => one(entry, quorums.as_ref())?,
+        Format::Text => one(entry, quorums.as_ref(), &sets)?,
         Format::Json | Format::Jsonl => {
             let mut sheet = as_json(entry);
             sheet["quorums"] = quorums.unwrap_or_default();
+            let named = sets.iter().map(|s| (s.name.to_owned(), json!(s.sets)));
+            sheet["process_sets"] = Value::Object(named.collect());
             print_json(&sheet, args.format)?;
         }
         Format::Csv => print_csv(&[row(entry)])?,
@@ -72,24 +80,23 @@ fn many(entries: &[&Entry], format: Format) -> io::Result<()> {
         }
         let sheet = &entry.sheet;
         writeln!(out, "{:width$}  {}", entry.name(), sheet.idea)?;
-        let costs: Vec<&str> = sheet.costs.iter().take(1).map(|c| c.formula).collect();
         let mut facts =
             vec![format!("on a {}", shapes(sheet)).replace("a undirected", "an undirected")];
-        if let Some(cost) = costs.first() {
-            facts.push(format!("messages: {cost}"));
-        }
         if !sheet.mistakes.is_empty() {
             let names: Vec<&str> = sheet.mistakes.iter().map(|m| m.name).collect();
             facts.push(format!("mistakes: {}", names.join(", ")));
         }
         writeln!(out, "{:width$}  {}", "", facts.join(" · "))?;
+        for Cost { metric: measured, formula, when, .. } in sheet.costs {
+            writeln!(out, "{:width$}  {}: {formula} ({when})", "", metric(*measured))?;
+        }
     }
     writeln!(out)?;
     writeln!(out, "`konklave list NAME` shows the whole data sheet.")?;
     out.flush()
 }
 
-fn one(entry: &Entry, quorums: Option<&Value>) -> io::Result<()> {
+fn one(entry: &Entry, quorums: Option<&Value>, sets: &[ProcessSets]) -> io::Result<()> {
     let sheet = &entry.sheet;
     let mut out = stdout();
     writeln!(out, "{}", heading(&format!("{} — {}", entry.name(), sheet.title)))?;
@@ -115,6 +122,7 @@ fn one(entry: &Entry, quorums: Option<&Value>) -> io::Result<()> {
         let words = quorums["words"].as_str().unwrap_or_default();
         writeln!(out, "Quorums     {words}   ({} nodes; others by -n, --set)", quorums["nodes"])?;
     }
+    sets.iter().try_for_each(|sets| write_sets(&mut out, sets))?;
     if !sheet.switches.is_empty() {
         writeln!(out, "Variants    (--set NAME=VALUE; the first value is the default)")?;
         for switch in sheet.switches {
@@ -144,6 +152,30 @@ fn one(entry: &Entry, quorums: Option<&Value>) -> io::Result<()> {
         }
     }
     out.flush()
+}
+
+/// The set of each process on a line of its own, and each member in a column of its own: so a triangle looks like one.
+fn write_sets(out: &mut impl Write, sets: &ProcessSets) -> io::Result<()> {
+    let n = sets.sets.len();
+    writeln!(out, "Sets {:<6} the processes that each process {}", sets.name, sets.use_of_set)?;
+    if n > MOST_SHOWN {
+        return writeln!(out, "  {n} sets: `--format json` lists them");
+    }
+    let members: BTreeSet<_> = sets.sets.iter().flatten().copied().collect();
+    let width = members.iter().map(|p| p.to_string().len()).max().unwrap_or(0);
+    for (place, set) in sets.sets.iter().enumerate() {
+        let cells = members.iter().map(|p| match set.contains(p) {
+            true => format!("{:<width$}", p.to_string()),
+            false => " ".repeat(width),
+        });
+        let line = format!(
+            "  {:<8} {}",
+            format!("{}({place})", sets.name),
+            cells.collect::<Vec<_>>().join(" ")
+        );
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
 }
 
 /// A word as a shell takes it.

@@ -27,7 +27,10 @@ impl Host<AnyProcess> for StepHost<'_> {
             Effect::Send { to, message } => {
                 state.last_id = recorded.unwrap_or(state.last_id + 1);
                 let id = state.last_id;
-                if let Some(to) = state.send(self.me, to, &message, id) {
+                if let Some((to, copies)) = state.send(self.me, to, &message, id) {
+                    for _ in 1..copies {
+                        self.outbox.push(OutgoingMessage { to, id, message: message.clone() });
+                    }
                     self.outbox.push(OutgoingMessage { to, id, message });
                 }
             }

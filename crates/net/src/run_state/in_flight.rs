@@ -7,11 +7,14 @@ use konklave_process::{AnyData, AnyTag, ProcessId};
 use crate::transport::Link;
 
 /// A message in flight. The monitor's tag stays here; the wire carries only the algorithm's message.
+#[derive(Clone)]
 pub(super) struct MessageInFlight {
     pub(super) from: ProcessId,
     pub(super) to: ProcessId,
     pub(super) message: AnyData,
     pub(super) tag: AnyTag,
+    /// How many copies of it have not arrived yet.
+    pub(super) copies: u32,
 }
 
 /// All messages in flight, by number. A later message of a channel has a higher number.
@@ -37,16 +40,20 @@ impl MessagesInFlight {
         self.all.insert(id, flight);
     }
 
-    /// Takes message `id`, if it is in flight from `from` to `to`.
+    /// Takes one copy of message `id`, if it is in flight from `from` to `to`.
     pub(super) fn arrive(
         &mut self,
         from: ProcessId,
         to: ProcessId,
         id: u64,
     ) -> Option<MessageInFlight> {
-        let flight = self.all.get(&id)?;
+        let flight = self.all.get_mut(&id)?;
         if (flight.from, flight.to) != (from, to) {
             return None;
+        }
+        flight.copies = flight.copies.saturating_sub(1);
+        if flight.copies > 0 {
+            return Some(flight.clone());
         }
         self.all.remove(&id)
     }
@@ -120,7 +127,7 @@ mod tests {
         for id in 1..=6 {
             let (from, to) = if id == 6 { (Q, P) } else { (P, Q) };
             let (message, tag) = (AnyData::new(()), AnyTag::default());
-            in_flight.depart(id, MessageInFlight { from, to, message, tag });
+            in_flight.depart(id, MessageInFlight { from, to, message, tag, copies: 1 });
         }
         in_flight
     }
@@ -132,6 +139,17 @@ mod tests {
         assert!(in_flight.arrive(P, Q, 7).is_none());
         assert!(in_flight.arrive(Q, P, 6).is_some());
         assert!(in_flight.arrive(Q, P, 6).is_none());
+    }
+
+    #[test]
+    fn duplicated_message_arrives_twice() {
+        let mut in_flight = MessagesInFlight::default();
+        let (message, tag) = (AnyData::new(()), AnyTag::default());
+        in_flight.depart(1, MessageInFlight { from: P, to: Q, message, tag, copies: 2 });
+        assert!(in_flight.arrive(P, Q, 1).is_some());
+        assert!(in_flight.arrive(P, Q, 1).is_some());
+        assert!(in_flight.arrive(P, Q, 1).is_none());
+        assert!(in_flight.is_empty());
     }
 
     #[test]

@@ -58,8 +58,8 @@ struct Mesh {
     /// Reads messages.
     sample: AnyProcess,
     directory: RwLock<Vec<Option<SocketAddr>>>,
-    /// When each message in flight was sent.
-    sent_at: Mutex<BTreeMap<u64, Instant>>,
+    /// For each message in flight: when it was sent, and how many copies of it have not arrived yet.
+    sent_at: Mutex<BTreeMap<u64, (Instant, u32)>>,
     events: Arc<dyn TransportEvents>,
 }
 
@@ -183,7 +183,7 @@ async fn report_overdue(mesh: Arc<Mesh>) {
         sleep(OVERDUE / 5).await;
         let now = Instant::now();
         let mut overdue = Vec::new();
-        mesh.sent_at().retain(|id, since| {
+        mesh.sent_at().retain(|id, (since, _)| {
             let late = now.duration_since(*since) > OVERDUE;
             if late {
                 overdue.push(*id);
@@ -203,8 +203,22 @@ impl Mesh {
         self.directory.read().unwrap_or_else(PoisonError::into_inner)[place]
     }
 
-    fn sent_at(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Instant>> {
+    fn sent_at(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (Instant, u32)>> {
         self.sent_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn depart(&self, id: u64) {
+        self.sent_at().entry(id).or_insert((Instant::now(), 0)).1 += 1;
+    }
+
+    /// A copy of message `id` has arrived.
+    fn arrive(&self, id: u64) {
+        let mut sent_at = self.sent_at();
+        let Some((_, copies)) = sent_at.get_mut(&id) else { return };
+        *copies -= 1;
+        if *copies == 0 {
+            sent_at.remove(&id);
+        }
     }
 
     fn lose(&self, id: u64) {
@@ -252,7 +266,7 @@ impl Inbox {
         let id = datagram.id_for(self.place)?;
         match codec::read_body(&self.mesh.sample, datagram.body) {
             Ok(message) => {
-                self.mesh.sent_at().remove(&id);
+                self.mesh.arrive(id);
                 Some(Arrival::Message { from, id, message })
             }
             Err(error) => {
@@ -267,7 +281,7 @@ impl Inbox {
 
 impl Outlet {
     pub(super) fn send(&mut self, OutgoingMessage { to, id, message }: OutgoingMessage) {
-        self.mesh.sent_at().insert(id, Instant::now());
+        self.mesh.depart(id);
         let body = match postcard::to_stdvec(&message) {
             Ok(body) => body,
             Err(error) => return self.refuse(to, id, CodecError::Body(error)),

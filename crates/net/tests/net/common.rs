@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use konklave_algorithms::{AnyAlgorithm, Facts, Metric, Pause, Setup, Watch, Workload};
 use konklave_net::{
-    IsHold, NetConfig, NetOutcome, Parts, Pauses, Running, no_pause, run_group, start_group,
+    IsHold, NetConfig, NetOutcome, Parts, Pauses, Running, no_message_faults, no_pause, run_group,
+    start_group,
 };
 use konklave_process::ProcessId;
 use konklave_trace::{Header, Recorder, Run};
@@ -16,6 +17,7 @@ fn parts(algorithm: &'static dyn AnyAlgorithm, setup: &Setup, workload: &Workloa
         monitor: algorithm.monitor(&Watch::all(&algorithm.sheet()), setup),
         meter: algorithm.meter(setup),
         pause: no_pause(),
+        fates: no_message_faults(),
     }
 }
 

@@ -10,7 +10,7 @@ use konklave_algorithms::{Setup, Workload, erased};
 use konklave_net::codec::{self, Hello};
 use konklave_net::{
     Counts, Ending, FaultKind, IsHold, NetConfig, NetError, NetFault, Parts, PauseContext,
-    Transport, Trouble, no_pause, run_group,
+    Transport, Trouble, no_message_faults, no_pause, run_group,
 };
 use konklave_process::{
     AnyApplication, AnyMeter, AnyMonitor, AnyProcess, Application, Context, Group, Inspect,
@@ -216,6 +216,7 @@ fn parts<P: Portable>(process: P, n: usize) -> Parts {
         monitor: AnyMonitor::new::<P>(Nobody),
         meter: AnyMeter::new::<P>(()),
         pause: no_pause(),
+        fates: no_message_faults(),
     }
 }
 

@@ -13,8 +13,8 @@ use crate::mutex::coterie::{Coterie, Figures};
 use crate::mutex::locking::Clocks;
 use crate::mutex::{Mutex, hand_over};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, ProcessSets,
+    Setup, SetupError, Switch,
 };
 
 pub(super) const TIMESTAMPS_ONLY: Mistake = Mistake {
@@ -164,6 +164,11 @@ impl Algorithm for CaoSinghal {
 
     fn quorums(setup: &Setup) -> Vec<(&'static str, Figures)> {
         quorums(setup).map(|coterie| ("quorums", coterie.figures())).into_iter().collect()
+    }
+
+    fn process_sets(setup: &Setup) -> Vec<ProcessSets> {
+        let Ok(coterie) = quorums(setup) else { return Vec::new() };
+        vec![ProcessSets::of("S", "asks", setup, |p| coterie.quorum(p).iter())]
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

@@ -11,8 +11,8 @@ use crate::mutex::locking::Clocks;
 use crate::mutex::maekawa::{Enough, Flaw, Rules};
 use crate::mutex::{Mutex, hand_over};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, ProcessSets,
+    Setup, SetupError, Switch,
 };
 
 pub(super) const NO_DEADLOCK_HANDLING: Mistake = Mistake {
@@ -110,6 +110,14 @@ impl Algorithm for Sanders {
 
     fn quorums(setup: &Setup) -> Vec<(&'static str, Figures)> {
         structure(setup).map_or_else(|_| Vec::new(), |structure| structure.figures().into())
+    }
+
+    fn process_sets(setup: &Setup) -> Vec<ProcessSets> {
+        let Ok(structure) = structure(setup) else { return Vec::new() };
+        vec![
+            ProcessSets::of("R", "asks", setup, |p| structure.ask(p).iter()),
+            ProcessSets::of("I", "informs", setup, |p| structure.inform(p).iter()),
+        ]
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

@@ -7,7 +7,8 @@ use super::rules::{AS_PRINTED, NO_ECHO, NO_STAIRCASE, ONLY_HINTS, ONLY_MERGE, Ru
 use super::{Known, Message, Singhal, State, Token};
 use crate::mutex::{Mutex, hand_over};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, Switch,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, ProcessSets, Setup,
+    Switch,
 };
 
 const SHEET: DataSheet = DataSheet {
@@ -106,6 +107,11 @@ impl Algorithm for Singhal {
             token: (place == 0).then_some(Token { known: nothing, entries: 0 }),
             rules: Rules::of(setup, setup.chosen(&SHEET, "arbitration").0),
         }
+    }
+
+    fn process_sets(setup: &Setup) -> Vec<ProcessSets> {
+        let asked = |p| &setup.group.members()[..Rules::staircase(setup, setup.place(p))];
+        vec![ProcessSets::of("R", "asks at first", setup, asked)]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use konklave_catalog::{Entry, Error, LockCosts, Range};
+use konklave_catalog::{Entry, Error, LockCosts, Range, Scenario};
 use serde_json::json;
 
 use crate::Done;
@@ -110,8 +110,16 @@ pub(super) fn matrix(entries: &[&Entry], args: &CostsArgs) -> Done {
     let mut matrices = Vec::new();
     for entry in locks(entries)? {
         for &n in &args.nodes {
-            match entry.delay_matrix(n, args.seed) {
-                Err(Error::Usage(_)) if (3..=64).contains(&n) => {}
+            let scenario = Scenario {
+                nodes: Some(n),
+                seed: Some(args.seed),
+                topology: args.topology.clone(),
+                set: args.set.clone(),
+                ..Scenario::default()
+            };
+            match entry.delay_matrix(&scenario) {
+                // Of several locks, those that cannot run in such a group have no matrix.
+                Err(Error::Usage(_)) if entries.len() > 1 && (3..=64).contains(&n) => {}
                 matrix => matrices.push((entry.name(), n, matrix?)),
             }
         }
