@@ -19,7 +19,7 @@ mod shown;
 pub use erased::{AnyAlgorithm, AnySummary, Simulated, Simulation, erased};
 pub use problem::ProblemSheet;
 pub use sample::{Sample, Spread};
-pub use setup::{Chosen, Setup, SetupError, Shared};
+pub use setup::{Chosen, Measuring, Setup, SetupError, Shared};
 pub use sheet::{
     Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Switch, Winner,
 };

@@ -106,6 +106,7 @@ fn run(entry: &Entry, plan: &Plan, recording: &mut Recording<'_>) -> RunReport {
             delivered: ran.counts.delivered,
             lost: ran.counts.lost,
             duplicated: ran.counts.duplicated,
+            bytes: plan.config.bandwidth.map(|_| ran.counts.bytes),
             by_kind: ran.kinds.into_iter().collect(),
         },
         violations: ran
@@ -115,6 +116,7 @@ fn run(entry: &Entry, plan: &Plan, recording: &mut Recording<'_>) -> RunReport {
             .collect(),
         waiting: ran.waiting,
         served: ran.served,
+        measured_messages: ran.measured_messages,
         cut_off: ran.ending == Ending::CutOff,
     };
     report(entry, plan, facts, &ran.meter, &ran.monitor)
@@ -134,6 +136,8 @@ pub(crate) struct RunFacts {
     pub(crate) waiting: Vec<ProcessId>,
     /// Whether no client waits or would make a further request.
     pub(crate) served: bool,
+    /// The messages of the measured part, if not all of the run is measured.
+    pub(crate) measured_messages: Option<u64>,
     pub(crate) cut_off: bool,
 }
 
@@ -182,7 +186,15 @@ pub(crate) fn report(
     if let Value::Object(fields) = &mut summary
         && let Some(entries) = fields.get("entries").and_then(Value::as_u64)
     {
-        let per_entry = (entries > 0).then(|| run.messages.sent as f64 / entries as f64);
+        let (mut sent, mut entries) = (run.messages.sent, entries);
+        if let (Some(messages), Some(Value::Object(measured))) =
+            (run.measured_messages, fields.get_mut("measured"))
+        {
+            measured.insert("messages".into(), messages.into());
+            sent = messages;
+            entries = measured.get("entries").and_then(Value::as_u64).unwrap_or(0);
+        }
+        let per_entry = (entries > 0).then(|| sent as f64 / entries as f64);
         fields.insert("messages_per_entry".into(), per_entry.into());
     }
     if let (Value::Object(fields), Some(quorums)) = (&mut summary, quorums(entry, &plan.setup)) {
