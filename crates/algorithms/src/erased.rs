@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, Portable, ProcessId, Violation,
+    encoded_size,
 };
 use konklave_sim::{AnyObserver, Config, Counts, Ending, Parts, Sim, Time};
 
@@ -40,6 +41,8 @@ pub struct Simulated {
     pub now: Time,
     /// The numbers of messages and steps.
     pub counts: Counts,
+    /// The number of messages in the measured part of the run; none if all of it is measured.
+    pub measured_messages: Option<u64>,
     /// The number of messages of each kind.
     pub kinds: Vec<(String, u64)>,
     /// The violations, with their times.
@@ -194,12 +197,13 @@ where
             observer,
         };
         let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
-        let mut sim = Sim::new(setup.group.clone(), parts, config, is_hold);
+        let mut sim = Sim::sized(setup.group.clone(), parts, config, is_hold, encoded_size);
         let ending = sim.run();
         if ending == Ending::Quiet || self.is_endless() {
             sim.judge(ending);
         }
         let (now, counts) = (sim.now(), sim.counts().clone());
+        let measured_messages = sim.measured_messages();
         let kinds = sim.kinds().map(|(kind, count)| (kind.to_owned(), count)).collect();
         let (waiting, served) = (sim.waiting(), sim.is_served());
         let violations = sim.violations().to_vec();
@@ -211,6 +215,7 @@ where
             ending,
             now,
             counts,
+            measured_messages,
             kinds,
             violations,
             waiting,

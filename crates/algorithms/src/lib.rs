@@ -21,7 +21,7 @@ pub use erased::{AnyAlgorithm, AnySummary, Simulated, Simulation, erased};
 pub use problem::ProblemSheet;
 pub use process_sets::ProcessSets;
 pub use sample::{Sample, Spread};
-pub use setup::{Chosen, Setup, SetupError, Shared};
+pub use setup::{Chosen, Measuring, Setup, SetupError, Shared};
 pub use sheet::{
     Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Switch, Winner,
 };

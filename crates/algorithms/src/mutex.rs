@@ -29,7 +29,7 @@ pub mod token_ring;
 pub mod voting;
 
 pub use clients::Clients;
-pub use measures::{Measures, Summary};
+pub use measures::{Fairness, Measured, Measures, Moment, OpenLoad, Summary};
 pub use properties::{Knowledge, Properties};
 pub use sheet::SHEET;
 
@@ -104,7 +104,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     }
 
     fn meter(setup: &Setup) -> Measures {
-        Measures::new(&setup.group)
+        Measures::new(setup)
     }
 
     fn pause(request: &Request) -> Pause {

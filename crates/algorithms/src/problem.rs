@@ -193,6 +193,8 @@ pub struct Case {
     pub last_asks: Option<u32>,
     /// How soon clients ask again (`--load`).
     pub load: Option<Load>,
+    /// Whether the steady state is compared: many entries, with a warm-up that is left out.
+    pub steady: bool,
     /// Application messages for each request, unless the user sets them (`--app-messages`).
     pub app_messages: Option<u32>,
     /// When the last process crashes, unless the user gave faults or ids.
@@ -208,6 +210,7 @@ impl Case {
         entries: None,
         last_asks: None,
         load: None,
+        steady: false,
         app_messages: None,
         last_crashes: None,
     };

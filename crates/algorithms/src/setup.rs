@@ -25,8 +25,23 @@ pub struct Setup {
     pub unit: Duration,
     /// The processes that are known to be down from the start.
     pub down: Vec<ProcessId>,
+    /// The part of the run that is measured. Algorithms do not see it.
+    pub measuring: Measuring,
     /// A cache that all processes of this setup share.
     pub shared: Shared,
+}
+
+/// The part of a run that is measured.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Measuring {
+    /// Leave out this many entries of all clients together, the first ones, and all entries after the first client
+    /// made its last: before, the run is not in its steady state, and after, fewer clients compete. 0: leave out
+    /// nothing.
+    pub warm_up: u64,
+    /// The requests of each client, in node order.
+    pub requests: Vec<u32>,
+    /// Record the state of the clients in such distances, in ticks. 0: do not.
+    pub sample: u64,
 }
 
 /// A cache for the last value that was built for all processes of a setup, with its origin. A clone is
@@ -95,6 +110,7 @@ impl Setup {
             chosen: BTreeMap::new(),
             unit: Duration::from_millis(1),
             down: Vec::new(),
+            measuring: Measuring::default(),
             shared: Shared::default(),
         }
     }

@@ -205,6 +205,7 @@ fn idle(problem: &ProblemSheet, scenario: &Scenario) -> Vec<(&'static str, &'sta
         ("script", scenario.script.is_some()),
         ("load", scenario.load.is_some()),
         ("think", scenario.think.is_some()),
+        ("skew", scenario.skew.is_some()),
         ("app-messages", scenario.app_messages.is_some()),
     ];
     let asking = asking.into_iter().filter(|(_, given)| *given && nobody_asks);
@@ -212,6 +213,14 @@ fn idle(problem: &ProblemSheet, scenario: &Scenario) -> Vec<(&'static str, &'sta
         asking.map(|(option, _)| (option, "clients of this problem make no requests")).collect();
     if scenario.hold.is_some() && !problem.holds {
         idle.push(("hold", "clients of this problem hold nothing"));
+    }
+    if !problem.takes_turns {
+        let measuring =
+            [("warm-up", scenario.warm_up.is_some()), ("sample", scenario.sample.is_some())];
+        let measuring = measuring.into_iter().filter(|(_, given)| *given);
+        idle.extend(
+            measuring.map(|(option, _)| (option, "only runs of locks have a steady state")),
+        );
     }
     let paced = [("think", scenario.think.is_some()), ("load", scenario.load.is_some())];
     if scenario.script.is_some() && !nobody_asks {

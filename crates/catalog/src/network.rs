@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use konklave_algorithms::Pause;
 use konklave_net::{Ending, FaultKind, NetConfig, NetFault, Parts, PauseContext, Transport};
-use konklave_process::{AnyData, Application, ProcessId, Rng};
-use konklave_sim::{Fault, Memory, Mishap, Pace, What, When};
+use konklave_process::{AnyData, Application, ProcessId};
+use konklave_sim::{Fault, Memory, Mishap, Pause as SimPause, Purpose, UNIT, What, When};
 use konklave_trace::{Footer, Recorder};
 
 use message_faults::MessageFaults;
@@ -81,11 +81,13 @@ pub(crate) fn run(
             delivered: done.counts.delivered,
             lost: done.counts.lost,
             duplicated: done.counts.duplicated,
+            bytes: None,
             by_kind: done.kinds.into_iter().collect(),
         },
         violations,
         waiting: done.waiting,
         served,
+        measured_messages: None,
         cut_off: done.ending == Ending::CutOff,
     };
     let mut report = report(entry, &plan, facts, &done.meter, &done.monitor);
@@ -120,6 +122,10 @@ fn only_what_is_real(plan: &Plan, world: &str) -> Result<(), Error> {
         ("--app-messages", plan.config.app_messages > 0),
         ("--script", !plan.config.script.is_empty()),
         ("--step-limit", scenario.step_limit.is_some()),
+        ("--service", scenario.service.is_some()),
+        ("--bandwidth", scenario.bandwidth.is_some()),
+        ("--warm-up", scenario.warm_up.is_some()),
+        ("--sample", scenario.sample.is_some()),
     ];
     match unreal.iter().find(|(_, asked)| *asked) {
         Some((option, _)) => Err(Error::Usage(format!(
@@ -146,24 +152,19 @@ fn fault(fault: &Fault, unit: Duration) -> Result<Option<NetFault>, Error> {
     Ok(Some(NetFault { at: unit.mul_f64(t), process, kind }))
 }
 
-/// The pauses of the scenario, in real time.
+/// The pauses of the scenario, in real time: those of the simulator, from the same streams.
 fn pauses(plan: &Plan, unit: Duration) -> konklave_net::Pauses {
-    let (think, hold) = (plan.config.think, plan.config.hold);
-    let mut rng = Rng::new(plan.config.seed).fork(4);
-    let mut arrivals = vec![0.0f64; plan.setup.group.len()];
+    let (config, n) = (&plan.config, plan.setup.group.len());
+    let pause =
+        |pace, purpose, weights: &[f64]| SimPause::new(pace, purpose, config.seed, weights, n);
+    let mut think = pause(config.think, Purpose::Think, &config.weights);
+    let mut hold = pause(config.hold, Purpose::Hold, &[]);
     let group = plan.setup.group.clone();
+    let tick = unit.as_secs_f64() / UNIT as f64;
     Box::new(move |context: PauseContext| {
-        let t = match if context.hold { hold } else { think } {
-            Pace::Constant(t) => t,
-            Pace::Uniform(low, high) => low + (high - low) * rng.unit(),
-            Pace::Exponential(mean) => mean * rng.exponential(),
-            Pace::Arrivals(mean) => {
-                let place = group.place(context.at).unwrap_or(0);
-                arrivals[place] += mean * rng.exponential();
-                let now = context.now.as_secs_f64() / unit.as_secs_f64();
-                (arrivals[place] - now).max(0.0)
-            }
-        };
-        unit.mul_f64(t)
+        let place = group.place(context.at).unwrap_or(0);
+        let now = (context.now.as_secs_f64() / tick) as u64;
+        let at = if context.hold { &mut hold } else { &mut think }.after(now, place);
+        Duration::try_from_secs_f64((at - now) as f64 * tick).unwrap_or(Duration::MAX)
     })
 }

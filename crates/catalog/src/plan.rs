@@ -1,5 +1,7 @@
 //! Plans: scenarios with every value checked and every default filled in.
 
+mod load;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use konklave_process::topology::{Hops, Shape, Spec, Topology};
 use konklave_process::{Group, MAX_ID, ProcessId, ProcessSet, Rng};
 use konklave_sim::{Config, Delay, Fault, Mishap, Pace, What};
 
+use self::load::{measuring, trace, weights};
 use crate::arrangements::EVERY;
 use crate::scenario::Load;
 use crate::{Error, Scenario, read_text};
@@ -61,9 +64,12 @@ impl Plan {
             down: list(&scenario.down, "down", &group)?,
             ..Setup::new(group, topology)
         };
-        let script = script(&scenario, &setup.group)?;
+        let script = script(&mut scenario, &setup.group)?;
         let workload = workload(&scenario, &setup, &script, &rng)?;
-        let mut config = Config { script, ..config(&scenario, &setup, seed, endless)? };
+        let weights = weights(scenario.skew, &workload.requests);
+        let mut config = Config { script, weights, ..config(&scenario, &setup, seed, endless)? };
+        let measuring = measuring(&scenario, &workload, &config)?;
+        let setup = Setup { measuring, ..setup };
         config.step_limit =
             scenario.step_limit.unwrap_or_else(|| enough(&workload, setup.group.len()));
         let mut watch = Watch::all(sheet);
@@ -101,6 +107,7 @@ impl Plan {
             self.config.faults.is_empty() && self.config.loss + self.config.duplicate == 0.0;
         // Even requests of a single client can overtake each other.
         let askers = self.workload.requests.iter().filter(|&&times| times > 0).count();
+        let delayed = delayed || queues(&self.config);
         let in_order = self.config.fifo || self.config.delay.is_constant();
         Facts {
             setup: &self.setup,
@@ -116,6 +123,11 @@ impl Plan {
             hold: self.config.hold.least(),
         }
     }
+}
+
+/// Whether messages wait at busy nodes, so that no delay has a bound.
+fn queues(config: &Config) -> bool {
+    config.service != Pace::Constant(0.0) || config.bandwidth.is_some()
 }
 
 fn usage<T>(message: impl Into<String>) -> Result<T, Error> {
@@ -291,7 +303,11 @@ fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static st
 }
 
 /// The times of requests.
-fn script(scenario: &Scenario, group: &Group) -> Result<Vec<(ProcessId, f64)>, Error> {
+fn script(scenario: &mut Scenario, group: &Group) -> Result<Vec<(ProcessId, f64)>, Error> {
+    if let Some(file) = scenario.script.take_if(|text| !text.is_empty() && !text.contains('@')) {
+        // A recording must not depend on a file that may change, so it has the times themselves.
+        scenario.script = Some(trace(&read_text(Path::new(&file))?, &file)?);
+    }
     let mut script = Vec::new();
     for word in scenario.script.iter().flat_map(|s| s.split(',')) {
         let wrong = || {
@@ -359,7 +375,17 @@ fn workload(
             // A node that is no initiator makes no requests, whatever the problem is.
             let asks = |p: &ProcessId| scenario.initiators.is_none() || starters.contains(*p);
             let times = entries.unwrap_or(1);
-            group.members().iter().map(|p| if asks(p) { times } else { 0 }).collect()
+            let even: Vec<u32> =
+                group.members().iter().map(|p| if asks(p) { times } else { 0 }).collect();
+            let weights = weights(scenario.skew, &even);
+            let skewed = |(k, w): (&u32, &f64)| (f64::from(*k) * w).round().max(1.0) as u32;
+            match times == 0 || weights.is_empty() {
+                true => even,
+                false => {
+                    let each = even.iter().zip(&weights);
+                    each.map(|(k, w)| if *k > 0 { skewed((k, w)) } else { 0 }).collect()
+                }
+            }
         }
     };
     let times = |p: &ProcessId| group.place(*p).map_or(0, |place| requests[place]);
@@ -402,6 +428,30 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         None => Ok(default),
         Some(text) => text.parse().map_err(|e| Error::Usage(format!("--{option}: {e}"))),
     };
+    if let Some(skew) = scenario.skew
+        && !(0.0..=10.0).contains(&skew)
+    {
+        return usage(format!("--skew {skew}: the exponent must lie between 0 and 10"));
+    }
+    if let Some(bandwidth) = scenario.bandwidth
+        && !(bandwidth > 0.0 && bandwidth <= 1e15)
+    {
+        return usage(format!(
+            "--bandwidth {bandwidth}: expected a positive number of bytes in one T"
+        ));
+    }
+    let service = pace(&scenario.service, "service", Pace::Constant(0.0))?;
+    if service.is_open() {
+        return usage(format!(
+            "--service {service}: requests arrive, but handling takes a time, as in 0.1"
+        ));
+    }
+    let hold = pace(&scenario.hold, "hold", Pace::Constant(1.0))?;
+    if hold.is_open() {
+        return usage(format!(
+            "--hold {hold}: requests arrive, but a client holds for a time, as in 2"
+        ));
+    }
     let think = match scenario.load {
         Some(Load::Low) => Pace::Exponential(100.0 * setup.group.len() as f64),
         Some(Load::High) | None => Pace::Constant(0.0),
@@ -447,7 +497,10 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         loss: probability(scenario.loss, "loss")?,
         duplicate: probability(scenario.duplicate, "duplicate")?,
         think: pace(&scenario.think, "think", think)?,
-        hold: pace(&scenario.hold, "hold", Pace::Constant(1.0))?,
+        hold,
+        weights: Vec::new(),
+        service,
+        bandwidth: scenario.bandwidth,
         faults,
         detect_after: detect_after(scenario)?,
         unit: Duration::from_millis(1),
@@ -570,6 +623,9 @@ fn broken_assumptions(
             }
             Assumption::NoCrash => struck(&|w| matches!(w, What::Crash(_)))
                 .filter(|_| config.faults.len() > setup.down.len()),
+            Assumption::Synchronous | Assumption::BoundedDelays if queues(config) => {
+                Some("messages wait at busy nodes".into())
+            }
             Assumption::BoundedDelays if matches!(config.delay, Delay::Hops(_)) => None,
             Assumption::Synchronous | Assumption::BoundedDelays
                 if config.delay.longest().is_none() =>

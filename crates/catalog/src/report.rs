@@ -104,6 +104,9 @@ pub struct Messages {
     pub lost: u64,
     /// Doubled on the way.
     pub duplicated: u64,
+    /// Bytes sent, if sending takes time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
     /// Sent, by kind.
     pub by_kind: BTreeMap<String, u64>,
 }

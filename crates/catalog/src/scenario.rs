@@ -63,8 +63,8 @@ pub struct Scenario {
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub requests: Option<String>,
 
-    /// Times of all requests: NODE@TIME, in T, as in 0@0,2@3.5,2@9
-    #[arg(long, env = "KONKLAVE_SCRIPT", value_name = "LIST", help_heading = "Workload")]
+    /// Times of all requests: NODE@TIME, in T, as in 0@0,2@3.5,2@9, or a file with lines `time node`
+    #[arg(long, env = "KONKLAVE_SCRIPT", value_name = "LIST|FILE", help_heading = "Workload")]
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
 
@@ -73,7 +73,8 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
 
-    /// Pause before a request, in T: 5, uniform:0..9, exponential:5, arrivals:5 (open load)
+    /// Pause before a request, in T: 5, uniform:0..9, exponential:5, pareto:5,1.5; open load: arrivals:5,
+    /// bursts:5,4 (four at a time)
     #[arg(long, env = "KONKLAVE_THINK", value_name = "PAUSE", help_heading = "Workload")]
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub think: Option<String>,
@@ -82,6 +83,11 @@ pub struct Scenario {
     #[arg(long, env = "KONKLAVE_HOLD", value_name = "PAUSE", help_heading = "Workload")]
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub hold: Option<String>,
+
+    /// Zipf exponent: the k-th node asks k^S times as seldom as the first, with as many requests in all
+    #[arg(long, env = "KONKLAVE_SKEW", value_name = "S", help_heading = "Workload")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skew: Option<f64>,
 
     /// Messages of the application with each request, beside those of the algorithm
     #[arg(long, env = "KONKLAVE_APP_MESSAGES", value_name = "K", num_args = 0..=1,
@@ -104,6 +110,16 @@ pub struct Scenario {
     #[arg(long = "no-fifo", action = ArgAction::SetTrue, help_heading = "Network")]
     #[serde(skip)]
     pub no_fifo: bool,
+
+    /// Time that a node needs to handle a message, in T: messages wait at a busy node
+    #[arg(long, env = "KONKLAVE_SERVICE", value_name = "PAUSE", help_heading = "Network")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+
+    /// Bytes that a node sends in one T, one message after the other
+    #[arg(long, env = "KONKLAVE_BANDWIDTH", value_name = "BYTES", help_heading = "Network")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<f64>,
 
     /// Probability that a message is lost
     #[arg(long, env = "KONKLAVE_LOSS", value_name = "P", help_heading = "Network")]
@@ -136,6 +152,17 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 
+    /// Locks: measure only the steady state, without the first K entries of each node (on average) and
+    /// without what comes after a node made its last
+    #[arg(long, env = "KONKLAVE_WARM_UP", value_name = "K", help_heading = "Run")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<u32>,
+
+    /// Locks: record entries and waiting clients every so many T (`series` in JSON)
+    #[arg(long, env = "KONKLAVE_SAMPLE", value_name = "T", help_heading = "Run")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<f64>,
+
     /// Cut the run off at this time, in T
     #[arg(long, env = "KONKLAVE_TIME_LIMIT", value_name = "T", help_heading = "Run")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,6 +181,10 @@ impl Scenario {
             let all = (0..n).map(|i| if i + 1 == n { times } else { 0 }.to_string());
             all.collect::<Vec<_>>().join(",")
         };
+        let steady = case.steady && self.script.is_none();
+        let plain = self.requests.is_none() && case.last_asks.is_none();
+        let entries = self.entries.or(case.entries).or((steady && plain).then(|| enough(n)));
+        let warm_up = self.warm_up.or(entries.filter(|_| steady).map(|k| k / WARM_UP));
         let crash =
             case.last_crashes.filter(|_| n > 1 && self.faults.is_empty() && self.ids.is_none());
         Self {
@@ -163,13 +194,23 @@ impl Scenario {
                 None => self.faults,
             },
             ids: self.ids.or(case.ids.map(str::to_owned)),
-            entries: self.entries.or(case.entries),
+            entries,
+            warm_up,
             requests: self.requests.or(case.last_asks.map(only_last)),
             load: self.load.or(case.load.map(Load::from)),
             app_messages: self.app_messages.or(case.app_messages),
             ..self
         }
     }
+}
+
+/// A fifth of the entries is warm-up.
+const WARM_UP: u32 = 5;
+
+/// So many entries of each of `n` nodes show the steady state: a thousand of all nodes, where that is not too few or
+/// too many for each.
+fn enough(n: usize) -> u32 {
+    (1000 / n.max(1)).clamp(10, 100) as u32
 }
 
 impl From<problem::Load> for Load {
@@ -259,16 +300,21 @@ impl Scenario {
             script: self.script.or(other.script),
             load: self.load.or(other.load),
             think: self.think.or(other.think),
+            skew: self.skew.or(other.skew),
             hold: self.hold.or(other.hold),
             app_messages: self.app_messages.or(other.app_messages),
             delay: self.delay.or(other.delay),
             fifo: if self.no_fifo { Some(false) } else { self.fifo.or(other.fifo) },
             no_fifo: false,
+            service: self.service.or(other.service),
+            bandwidth: self.bandwidth.or(other.bandwidth),
             loss: self.loss.or(other.loss),
             duplicate: self.duplicate.or(other.duplicate),
             faults,
             detect_after: self.detect_after.or(other.detect_after),
             seed: self.seed.or(other.seed),
+            warm_up: self.warm_up.or(other.warm_up),
+            sample: self.sample.or(other.sample),
             time_limit: self.time_limit.or(other.time_limit),
             step_limit: self.step_limit.or(other.step_limit),
         }

@@ -106,6 +106,7 @@ fn run(entry: &Entry, plan: &Plan, recording: &mut Recording<'_>) -> RunReport {
             delivered: ran.counts.delivered,
             lost: ran.counts.lost,
             duplicated: ran.counts.duplicated,
+            bytes: plan.config.bandwidth.map(|_| ran.counts.bytes),
             by_kind: ran.kinds.into_iter().collect(),
         },
         violations: ran
@@ -115,6 +116,7 @@ fn run(entry: &Entry, plan: &Plan, recording: &mut Recording<'_>) -> RunReport {
             .collect(),
         waiting: ran.waiting,
         served: ran.served,
+        measured_messages: ran.measured_messages,
         cut_off: ran.ending == Ending::CutOff,
     };
     report(entry, plan, facts, &ran.meter, &ran.monitor)
@@ -134,6 +136,8 @@ pub(crate) struct RunFacts {
     pub(crate) waiting: Vec<ProcessId>,
     /// Whether no client waits or would make a further request.
     pub(crate) served: bool,
+    /// The messages of the measured part, if not all of the run is measured.
+    pub(crate) measured_messages: Option<u64>,
     pub(crate) cut_off: bool,
 }
 
@@ -175,7 +179,7 @@ pub(crate) fn report(
     let summary = entry.algorithm.summary(meter, monitor, run.unit);
     let mut summary = serde_json::to_value(summary).unwrap_or_default();
     if let Value::Object(fields) = &mut summary {
-        complete_summary(fields, entry, plan, run.messages.sent);
+        complete_summary(fields, entry, plan, &run);
     }
     RunReport {
         schema: "konklave.run/1",
@@ -203,11 +207,19 @@ pub(crate) fn report(
 }
 
 /// Adds to the figures of the problem: the rule by which the winner is found, messages per entry, quorums.
-fn complete_summary(fields: &mut Map<String, Value>, entry: &Entry, plan: &Plan, sent: u64) {
+fn complete_summary(fields: &mut Map<String, Value>, entry: &Entry, plan: &Plan, run: &RunFacts) {
     if let Some(winner) = entry.algorithm.variant(&plan.setup).winner {
         fields.insert("winner_rule".into(), serde_json::to_value(winner).unwrap_or_default());
     }
     if let Some(entries) = fields.get("entries").and_then(Value::as_u64) {
+        let (mut sent, mut entries) = (run.messages.sent, entries);
+        if let (Some(messages), Some(Value::Object(measured))) =
+            (run.measured_messages, fields.get_mut("measured"))
+        {
+            measured.insert("messages".into(), messages.into());
+            sent = messages;
+            entries = measured.get("entries").and_then(Value::as_u64).unwrap_or(0);
+        }
         let per_entry = (entries > 0).then(|| sent as f64 / entries as f64);
         fields.insert("messages_per_entry".into(), per_entry.into());
     }

@@ -14,7 +14,6 @@ mod list;
 mod member;
 mod meta;
 mod new;
-mod plot;
 mod race;
 mod replay;
 mod reproduce;

@@ -33,3 +33,15 @@ pub(crate) fn png(svg: &str, scale: f32) -> Result<Vec<u8>, Error> {
 pub(crate) fn png(_: &str, _: f32) -> Result<Vec<u8>, Error> {
     Err(lacking("PNG", "png"))
 }
+
+/// `svg` as PDF.
+#[cfg(feature = "png")]
+pub(crate) fn pdf(svg: &str) -> Result<Vec<u8>, Error> {
+    konklave_trace::export::pdf(svg).map_err(|e| Error::Usage(e.to_string()))
+}
+
+/// `svg` as PDF: not in this build.
+#[cfg(not(feature = "png"))]
+pub(crate) fn pdf(_: &str) -> Result<Vec<u8>, Error> {
+    Err(lacking("PDF", "png"))
+}

@@ -139,28 +139,36 @@ fn release(path: &Path) {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| other != path);
 }
 
-/// A picture file: PNG if the name ends in .png, else SVG.
+/// A picture file: PNG or PDF if the name ends so, else SVG.
 #[derive(Debug)]
 pub(crate) struct Picture {
     target: Target,
-    png: bool,
+    form: PictureForm,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum PictureForm {
+    Svg,
+    Png,
+    Pdf,
 }
 
 impl Picture {
     /// Opens `path`; refuses a name that ends in another form.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("svg");
-        let png = match ending.to_ascii_lowercase().as_str() {
-            "png" => true,
-            "pdf" | "jpg" | "jpeg" | "gif" | "webp" | "eps" | "tex" | "html" | "htm" => {
+        let form = match ending.to_ascii_lowercase().as_str() {
+            "png" => PictureForm::Png,
+            "pdf" => PictureForm::Pdf,
+            "jpg" | "jpeg" | "gif" | "webp" | "eps" | "tex" | "html" | "htm" => {
                 let file = path.display();
                 return Err(Error::Usage(format!(
-                    "{file}: pictures end in .svg or .png; `konklave export` writes further forms"
+                    "{file}: pictures end in .svg, .png or .pdf; `konklave export` writes further forms"
                 )));
             }
-            _ => false,
+            _ => PictureForm::Svg,
         };
-        Ok(Self { target: Target::open(path)?, png })
+        Ok(Self { target: Target::open(path)?, form })
     }
 
     /// Opens `path`, if there is one.
@@ -170,10 +178,11 @@ impl Picture {
 
     /// Writes the picture and moves the file to its place.
     pub(crate) fn finish(self, svg: &str) -> Result<(), Error> {
-        if !self.png {
-            return self.target.finish(svg.as_bytes());
+        match self.form {
+            PictureForm::Svg => self.target.finish(svg.as_bytes()),
+            PictureForm::Png => self.target.finish(&crate::formats::png(svg, 2.0)?),
+            PictureForm::Pdf => self.target.finish(&crate::formats::pdf(svg)?),
         }
-        self.target.finish(&crate::formats::png(svg, 2.0)?)
     }
 }
 

@@ -12,7 +12,7 @@ mod process;
 mod view;
 
 pub use client::AnyApplication;
-pub use data::{AnyData, AnyTag, AnyTimer, Data, OrderedData};
+pub use data::{AnyData, AnyTag, AnyTimer, Data, OrderedData, encoded_size};
 pub use judge::AnyMonitor;
 pub use meter::AnyMeter;
 pub use process::{AnyProcess, Portable, Recordable};

@@ -70,7 +70,7 @@ pub use compact_option::CompactOption;
 pub use context::{Context, Host, Indications};
 pub use erased::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, AnyTimer, Data, EffectView,
-    InputView, OrderedData, Portable, Recordable,
+    InputView, OrderedData, Portable, Recordable, encoded_size,
 };
 pub use fixed::Fixed;
 pub use group::{Group, GroupError};
@@ -79,7 +79,7 @@ pub use input::{Effect, Input, NoRecord, NoRequest, NoTimer};
 pub use inspect::Inspect;
 pub use ledger::{Ledger, judge_rest};
 pub use map::ProcessMap;
-pub use meter::Meter;
+pub use meter::{Meter, Window};
 pub use monitor::{End, Monitor, Verdict, Violation};
 pub use prefetch::{prefetch, prefetch_whole};
 pub use rng::Rng;

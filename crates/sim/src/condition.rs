@@ -7,8 +7,9 @@ use crate::{Fault, What};
 
 /// The condition of all processes. Nothing is stored while all are up and none is paused.
 pub(crate) struct Condition<P: Process, MT, OT> {
-    /// Whether all processes are up and none is paused.
+    /// Whether all processes are up, none is paused, and none needs time for its messages.
     pub(crate) all_well: bool,
+    takes_time: bool,
     down: ProcessSet,
     /// The places of paused processes, each with its waiting events. A process in two pauses is here twice.
     asleep: Vec<(usize, Backlog<P, MT, OT>)>,
@@ -19,8 +20,8 @@ pub(crate) struct Condition<P: Process, MT, OT> {
 }
 
 impl<P: Process, MT, OT> Condition<P, MT, OT> {
-    /// All processes up; clock rates as in `faults`.
-    pub(crate) fn new(faults: &[Fault], group: &Group) -> Self {
+    /// All processes up; clock rates as in `faults`. `takes_time` if processes need time for their messages.
+    pub(crate) fn new(faults: &[Fault], group: &Group, takes_time: bool) -> Self {
         let mut rates = Vec::new();
         for fault in faults {
             if let What::Rate(p, rate) = fault.what {
@@ -29,7 +30,8 @@ impl<P: Process, MT, OT> Condition<P, MT, OT> {
             }
         }
         Self {
-            all_well: true,
+            all_well: !takes_time,
+            takes_time,
             down: ProcessSet::new(),
             asleep: Vec::new(),
             incarnations: Vec::new(),
@@ -39,7 +41,7 @@ impl<P: Process, MT, OT> Condition<P, MT, OT> {
     }
 
     fn update(&mut self) {
-        self.all_well = self.down.is_empty() && self.asleep.is_empty();
+        self.all_well = self.down.is_empty() && self.asleep.is_empty() && !self.takes_time;
     }
 
     /// The processes that are down.

@@ -176,7 +176,8 @@ where
         world.clear_pending_request(place);
         world.ledger.on_crash(world.now, p);
         world.observer.on_incident(world.now, &Incident::Crash(p));
-        for kind in backlog {
+        let waiting = world.service.as_mut().map(|service| service.clear(place));
+        for kind in backlog.into_iter().chain(waiting.into_iter().flatten()) {
             world.drop_for_crashed(p, kind);
         }
         self.notify_others(p, EventKind::Suspect, &ProcessSet::new());

@@ -30,6 +30,10 @@ pub(crate) enum EventKind<P: Process, MT, OT> {
     /// A message of the application, by its number. It is stored elsewhere: it is rare, and would make every
     /// event larger.
     Stamp(u32),
+    /// The node has handled the first message that waits at it.
+    Served {
+        incarnation: u32,
+    },
 }
 
 /// A message of the application.

@@ -14,13 +14,17 @@ mod network;
 mod observer;
 mod pause;
 mod queue;
+mod service;
 mod sim;
+mod streams;
 mod timers;
 mod world;
 
-pub use config::{Config, Pace, UNIT};
+pub use config::{Config, PAUSE_FORMS, Pace, UNIT};
 pub use delay::{Delay, FORMS as DELAY_FORMS};
 pub use fault::{FORMS as FAULT_FORMS, Fault, Memory, Mishap, Selector, What, When};
 pub use observer::{AnyObserver, Incident, Observer};
+pub use pause::Pause;
 pub use queue::{Time, Wheel};
 pub use sim::{Counts, Ending, Parts, Sim};
+pub use streams::{Purpose, Streams};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use konklave_process::{Group, ProcessId, Rng};
 use rustc_hash::FxHashMap;
 
-use crate::{Config, Delay, Mishap, Selector, Time, UNIT, What};
+use crate::service::{Sender, Senders};
+use crate::{Config, Delay, Mishap, Purpose, Selector, Streams, Time, UNIT, What};
 
 /// The state of the network: delays, cut links, and the faults of single messages.
 #[derive(Debug)]
@@ -15,9 +16,14 @@ pub(crate) struct Network {
     spread: u32,
     /// All other delays.
     other: Option<Delay>,
+    /// The draws of delays; none if delays are constant.
+    delays: Streams,
     fifo: bool,
     loss: f64,
     duplicate: f64,
+    /// The draws of losses and duplicates; none if their probability is 0.
+    losses: Streams,
+    duplicates: Streams,
     /// With FIFO and varying delays: when the last message of each channel arrives.
     latest: FxHashMap<(ProcessId, ProcessId), Time>,
     /// How many cuts are in effect on each channel.
@@ -29,6 +35,8 @@ pub(crate) struct Network {
     mishaps: Vec<(Selector, Mishap, u64)>,
     /// Whether no message can meet with anything but its delay.
     pub(crate) fault_free: bool,
+    /// Nodes that need time to send; none if they do not.
+    senders: Option<Senders>,
 }
 
 /// A partition of the group into sides.
@@ -47,7 +55,11 @@ pub(crate) enum Fate {
 }
 
 impl Network {
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config, n: usize) -> Self {
+        let streams = |purpose, drawn: bool| match drawn {
+            true => Streams::new(config.seed, purpose, n),
+            false => Streams::none(),
+        };
         let ticks = |t: f64| (t * UNIT as f64).round() as Time;
         let (least, spread, other) = match config.delay {
             Delay::Constant(t) => (ticks(t).max(1), 0, None),
@@ -74,15 +86,19 @@ impl Network {
             least,
             spread,
             other,
+            delays: streams(Purpose::Delay, !config.delay.is_constant()),
             fifo: config.fifo && (held_up || !config.delay.is_constant()),
             loss: config.loss,
             duplicate: config.duplicate,
+            losses: streams(Purpose::Loss, config.loss > 0.0),
+            duplicates: streams(Purpose::Duplicate, config.duplicate > 0.0),
             latest: FxHashMap::default(),
             cuts: BTreeMap::new(),
             broken: Vec::new(),
             partitions: Vec::new(),
             mishaps,
             fault_free: true,
+            senders: Senders::new(config, n),
         };
         network.update();
         network
@@ -94,7 +110,18 @@ impl Network {
             && self.duplicate == 0.0
             && self.cuts.is_empty()
             && self.partitions.is_empty()
-            && self.mishaps.is_empty();
+            && self.mishaps.is_empty()
+            && self.senders.is_none();
+    }
+
+    /// Whether sending takes time, so that the size of a message counts.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.senders.is_some()
+    }
+
+    /// When the node at `place` has sent a message of `size` bytes.
+    pub(crate) fn departure(&mut self, now: Time, place: usize, size: usize) -> Time {
+        self.senders.as_mut().map_or(now, |senders| senders.send(now, place, size))
     }
 
     /// Cuts a channel.
@@ -172,31 +199,48 @@ impl Network {
             })
     }
 
-    /// The delay of a message, without faults.
+    /// The delay of a message from a process and its place, without faults.
     #[inline]
-    pub(crate) fn delay(&self, from: ProcessId, to: ProcessId, rng: &mut Rng) -> Time {
+    pub(crate) fn delay(&mut self, (from, sender): Sender, to: ProcessId) -> Time {
         if self.spread == 0 {
             return self.least;
         }
         match &self.other {
-            None => self.least + Time::from(rng.below(self.spread + 1)),
+            None => self.least + Time::from(self.delays.at(sender).below(self.spread + 1)),
             Some(Delay::Hops(hops)) => (Time::from(hops.between(from, to)) * UNIT).max(1),
+            Some(delay @ Delay::PerLink(..)) => constant(delay, from, to),
+            Some(delay) => drawn(delay, from, to, self.delays.at(sender)),
+        }
+    }
+
+    /// The delay of a message, drawn from `rng`.
+    pub(crate) fn delay_by(&self, from: ProcessId, to: ProcessId, rng: &mut Rng) -> Time {
+        match &self.other {
+            None if self.spread == 0 => self.least,
+            None => self.least + Time::from(rng.below(self.spread + 1)),
             Some(delay) => drawn(delay, from, to, rng),
         }
+    }
+
+    /// Prefetches the stream of delays of the process at `place`.
+    #[inline]
+    pub(crate) fn prefetch(&self, place: usize) {
+        self.delays.prefetch(place);
     }
 
     /// The fate of a message sent now.
     pub(crate) fn fate(
         &mut self,
         now: Time,
-        (from, to): (ProcessId, ProcessId),
+        (from, sender): Sender,
+        to: ProcessId,
         kind: &str,
         group: &Group,
-        rng: &mut Rng,
     ) -> Fate {
         let mut extra = 0;
-        let mut doubled = rng.chance(self.duplicate);
-        let mut lost = rng.chance(self.loss) || self.is_separated(from, to, group);
+        let mut doubled = self.duplicate > 0.0 && self.duplicates.at(sender).chance(self.duplicate);
+        let mut lost = self.loss > 0.0 && self.losses.at(sender).chance(self.loss)
+            || self.is_separated(from, to, group);
         for (selector, mishap, seen) in &mut self.mishaps {
             if !selector.fits(from, to, kind) {
                 continue;
@@ -213,22 +257,15 @@ impl Network {
         if lost {
             return Fate::Lost;
         }
-        let first = self.arrival(now, from, to, extra, rng);
+        let first = self.arrival(now, (from, sender), to, extra);
         if doubled {
-            return Fate::ArrivesTwice(first, self.arrival(now, from, to, 0, rng));
+            return Fate::ArrivesTwice(first, self.arrival(now, (from, sender), to, 0));
         }
         Fate::Arrives(first)
     }
 
-    fn arrival(
-        &mut self,
-        now: Time,
-        from: ProcessId,
-        to: ProcessId,
-        extra: Time,
-        rng: &mut Rng,
-    ) -> Time {
-        let arrives = now + self.delay(from, to, rng) + extra;
+    fn arrival(&mut self, now: Time, (from, sender): Sender, to: ProcessId, extra: Time) -> Time {
+        let arrives = now + self.delay((from, sender), to) + extra;
         if !self.fifo {
             return arrives;
         }
@@ -241,6 +278,12 @@ impl Network {
 /// A link by its ends, in order.
 fn link(one: ProcessId, other: ProcessId) -> (ProcessId, ProcessId) {
     (one.min(other), one.max(other))
+}
+
+/// A delay that needs no draw.
+#[inline(never)]
+fn constant(delay: &Delay, from: ProcessId, to: ProcessId) -> Time {
+    drawn(delay, from, to, &mut Rng::new(0))
 }
 
 #[inline(never)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use konklave_process::{
     Application, Context, End, Group, Input, Inspect, Ledger, Meter, Monitor, Process, ProcessId,
-    ProcessSet, Rng, Violation, prefetch_whole,
+    ProcessSet, Rng, Violation, Window, prefetch_whole,
 };
 
 use crate::condition::Condition;
@@ -13,9 +13,10 @@ use crate::event::{Event, EventKind, EventKindOf, EventOf, Stamp};
 use crate::kinds::Kinds;
 use crate::network::Network;
 use crate::pause::Pause;
+use crate::service::Service;
 use crate::timers::Timers;
-use crate::world::{StepHost, World};
-use crate::{Config, Observer, Time, UNIT, Wheel};
+use crate::world::{Measured, StepHost, World};
+use crate::{Config, Observer, Pace, Purpose, Streams, Time, UNIT, Wheel};
 
 /// How many bytes of processes fit into the near caches of a processor.
 const CACHE: usize = 1 << 18;
@@ -78,6 +79,8 @@ pub struct Counts {
     pub duplicated: u64,
     /// Steps of processes.
     pub steps: u64,
+    /// Bytes sent, if sending takes time.
+    pub bytes: u64,
 }
 
 /// How a run ended.
@@ -105,14 +108,28 @@ where
         config: &Config,
         is_hold: fn(&P::Request) -> bool,
     ) -> Self {
+        Self::sized(group, parts, config, is_hold, |_| 1)
+    }
+
+    /// As [`new`](Self::new); `size_of` gives the size of a message in bytes, for nodes that need time to send.
+    pub fn sized(
+        group: Group,
+        parts: Parts<P, A, M, T, O>,
+        config: &Config,
+        is_hold: fn(&P::Request) -> bool,
+        size_of: fn(&P::Message) -> usize,
+    ) -> Self {
         let n = parts.processes.len();
         assert_eq!(group.len(), n, "every member has a process");
         let schedule = Schedule::new(&config.faults);
+        let measured = (parts.meter.window() != Window::Always).then_some(Measured::default());
         let place = |p| group.place(p).expect("a script names members");
+        let pause =
+            |pace, purpose, weights: &[f64]| Pause::new(pace, purpose, config.seed, weights, n);
         let script: Vec<(usize, f64)> = config.script.iter().map(|&(p, t)| (place(p), t)).collect();
         let mut sim = Self {
             initial: if schedule.restarts { parts.processes.clone() } else { Vec::new() },
-            prefetching: n * size_of::<P>() > CACHE,
+            prefetching: n * std::mem::size_of::<P>() > CACHE,
             prefetched: ([0; AT_A_TIME], 0),
             processes: parts.processes,
             schedule,
@@ -125,20 +142,31 @@ where
                 now: 0,
                 counts: Counts::default(),
                 queue: Wheel::default(),
-                network: Network::new(config),
-                rng: Rng::new(config.seed),
+                network: Network::new(config, n),
+                choices: Rng::new(config.seed),
+                app_streams: match config.app_messages {
+                    0 => Streams::none(),
+                    _ => Streams::new(config.seed, Purpose::AppMessage, n),
+                },
                 kinds: Kinds::default(),
                 timers: Timers::default(),
                 every_step: parts.monitor.judges_every_step(),
                 ledger: Ledger::new(parts.application, parts.monitor, parts.meter),
                 observer: parts.observer,
                 violations: Vec::new(),
-                think: Pause::scripted(&script, config.think, n),
-                hold: Pause::new(config.hold, n),
+                think: pause(config.think, Purpose::Think, &config.weights).scripted(&script, n),
+                hold: pause(config.hold, Purpose::Hold, &[]),
+                service: Service::new(config, n),
+                size_of,
                 is_hold,
                 pending: vec![0; n.div_ceil(64)],
-                condition: Condition::new(&config.faults, &group),
+                condition: Condition::new(
+                    &config.faults,
+                    &group,
+                    config.service != Pace::Constant(0.0),
+                ),
                 stamps: (BTreeMap::new(), 0),
+                measured,
                 faulty: false,
                 last_told: 0,
                 app_messages: config.app_messages,
@@ -228,6 +256,7 @@ where
             prefetch_whole(process);
         }
         self.world.timers.prefetch(place);
+        self.world.network.prefetch(place);
         // Data that is stored by id can be prefetched only if ids are places.
         let Some(id) = self.group.prefetch(place) else { return };
         let world = &self.world;
@@ -316,14 +345,14 @@ where
                 world.note(verdict);
                 self.step(place, id, Input::Stamp { from, stamp }, &tags.1);
             }
-            EventKind::Message { .. } => {}
+            EventKind::Message { .. } | EventKind::Served { .. } => {}
         }
     }
 
     /// The client makes a request.
     #[inline]
     fn request(&mut self, place: usize, id: ProcessId, request: P::Request) {
-        self.world.on_request(id, &request);
+        self.world.on_request(place, id, &request);
         self.step(place, id, Input::Request(request), &O::Tag::default());
         if self.world.app_messages > 0 {
             let stamp = self.processes[place].stamp();
@@ -377,6 +406,11 @@ where
     /// Counts of messages and steps.
     pub fn counts(&self) -> &Counts {
         &self.world.counts
+    }
+
+    /// How many messages were sent in the measured part of the run; none if all of it is measured.
+    pub fn measured_messages(&self) -> Option<u64> {
+        self.world.measured.map(|measured| measured.messages())
     }
 
     /// How many messages of each kind were sent.

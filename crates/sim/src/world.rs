@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use konklave_process::{
     Application, Effect, Group, Host, Inspect, Ledger, Meter, Monitor, Process, ProcessId, Rng,
-    Verdict, Violation,
+    Verdict, Violation, Window,
 };
 
 use crate::condition::Condition;
@@ -13,15 +13,19 @@ use crate::kinds::Kinds;
 use crate::network::{Fate, Network};
 use crate::observer::Incident;
 use crate::pause::Pause;
+use crate::service::Service;
 use crate::timers::Timers;
-use crate::{Counts, Observer, Time, Wheel};
+use crate::{Counts, Observer, Streams, Time, Wheel};
 
 pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) now: Time,
     pub(crate) counts: Counts,
     pub(crate) queue: Wheel<EventOf<P, M, O>>,
     pub(crate) network: Network,
-    pub(crate) rng: Rng,
+    /// The draws of processes (`choose`).
+    pub(crate) choices: Rng,
+    /// The streams of messages of the application; none without such messages.
+    pub(crate) app_streams: Streams,
     pub(crate) kinds: Kinds,
     pub(crate) timers: Timers<P::Timer>,
     pub(crate) ledger: Ledger<P, A, M, T>,
@@ -31,6 +35,10 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) violations: Vec<(Time, Violation)>,
     pub(crate) think: Pause,
     pub(crate) hold: Pause,
+    /// The messages at busy nodes; none if handling a message takes no time.
+    pub(crate) service: Option<Service<EventKindOf<P, M, O>>>,
+    /// The size of a message in bytes.
+    pub(crate) size_of: fn(&P::Message) -> usize,
     pub(crate) is_hold: fn(&P::Request) -> bool,
     /// The places whose clients have a request scheduled, as a bit set.
     pub(crate) pending: Vec<u64>,
@@ -38,10 +46,38 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     /// The messages of the application in flight, and how many were ever sent.
     pub(crate) stamps: (BTreeMap<u32, StampOf<P, M, O>>, u32),
     pub(crate) faulty: bool,
+    /// How many messages had been sent when the measured part of the run began and ended; none if all of it is
+    /// measured.
+    pub(crate) measured: Option<Measured>,
     /// The last step with an indication to a client.
     pub(crate) last_told: u64,
     pub(crate) app_messages: u32,
     pub(crate) nanos_per_tick: f64,
+}
+
+/// The messages sent before the measured part of a run, and until its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measured {
+    from: Option<u64>,
+    until: u64,
+    closed: bool,
+}
+
+impl Measured {
+    fn note(&mut self, window: Window, sent: u64) {
+        if window == Window::Open {
+            self.from.get_or_insert(sent);
+        }
+        if self.from.is_some() && !self.closed {
+            self.until = sent;
+            self.closed = window == Window::Closed;
+        }
+    }
+
+    /// The messages sent in between.
+    pub(crate) fn messages(&self) -> u64 {
+        self.from.map_or(0, |from| self.until - from)
+    }
 }
 
 /// How many violations are kept; a bad run may have millions.
@@ -85,7 +121,7 @@ where
         }
         let request = self.ledger.application.next(id)?;
         let pause = if (self.is_hold)(&request) { &mut self.hold } else { &mut self.think };
-        Some((pause.after(self.now, place, &mut self.rng), request))
+        Some((pause.after(self.now, place), request))
     }
 
     /// Asks the client at `place` for its next request, and schedules it.
@@ -109,7 +145,12 @@ where
     }
 
     /// The client makes a request.
-    pub(crate) fn on_request(&mut self, id: ProcessId, request: &P::Request) {
+    pub(crate) fn on_request(&mut self, place: usize, id: ProcessId, request: &P::Request) {
+        if let Some(arrived) = self.think.arrived(place)
+            && !(self.is_hold)(request)
+        {
+            self.ledger.meter.on_arrival(arrived, id);
+        }
         let verdict = self.ledger.on_request(self.now, id, request);
         self.note(verdict);
     }
@@ -126,33 +167,47 @@ where
         self.counts.sent += 1;
         self.kinds.count(&message);
         let tag = self.ledger.monitor.on_send(from, Some(&message));
-        let Some(place) = group.place_near(to, place) else {
+        let Some(receiver) = group.place_near(to, place) else {
             return self.violate(Violation::stranger(from, to));
         };
-        let (place, tags) = (place as u32, (tag, seen));
+        let (sender, place, tags) = (place, receiver as u32, (tag, seen));
         if self.network.fault_free {
-            let at = self.now + self.network.delay(from, to, &mut self.rng);
+            let at = self.now + self.network.delay((from, sender), to);
             self.queue.push_with(at, || Event {
                 place,
                 kind: EventKind::Message { from, message, tags },
             });
         } else {
             let event = Event { place, kind: EventKind::Message { from, message, tags } };
-            self.send_through_faults(to, event, group);
+            self.send_through_faults(sender, to, event, group);
         }
     }
 
     /// Sends a message through a network with faults.
     #[inline(never)]
-    fn send_through_faults(&mut self, to: ProcessId, event: EventOf<P, M, O>, group: &Group) {
+    fn send_through_faults(
+        &mut self,
+        sender: usize,
+        to: ProcessId,
+        event: EventOf<P, M, O>,
+        group: &Group,
+    ) {
         let Event { place, kind: EventKind::Message { from, message, tags } } = event else {
             return;
+        };
+        let now = match self.network.is_slow() {
+            true => {
+                let size = (self.size_of)(&message);
+                self.counts.bytes += size as u64;
+                self.network.departure(self.now, sender, size)
+            }
+            false => self.now,
         };
         let kind = self.kinds.name(&message);
         let mut push = |at, message, tags| {
             self.queue.push(at, Event { place, kind: EventKind::Message { from, message, tags } });
         };
-        match self.network.fate(self.now, (from, to), kind, group, &mut self.rng) {
+        match self.network.fate(now, (from, sender), to, kind, group) {
             Fate::Lost => self.lose(from, to, &message, &tags.1),
             Fate::Arrives(at) => push(at, message, tags),
             Fate::ArrivesTwice(first, second) => {
@@ -200,8 +255,28 @@ where
                 backlog.push(kind);
                 None
             }
-            None => Some(kind),
+            None => self.serve(place, kind),
         }
+    }
+
+    /// Returns the event if its process handles it now. If handling messages takes time, they wait for their turn.
+    fn serve(&mut self, place: usize, kind: EventKindOf<P, M, O>) -> Option<EventKindOf<P, M, O>> {
+        let Some(service) = &mut self.service else { return Some(kind) };
+        let incarnation = self.condition.incarnation(place);
+        let (served, next) = match kind {
+            EventKind::Message { .. } => (None, service.arrive(self.now, place, kind)),
+            EventKind::Served { incarnation: of } if of != incarnation => return None,
+            EventKind::Served { .. } => {
+                let (message, next) = service.serve(self.now, place)?;
+                (Some(message), next)
+            }
+            other => return Some(other),
+        };
+        if let Some(at) = next {
+            let kind = EventKind::Served { incarnation };
+            self.queue.push(at, Event { place: place as u32, kind });
+        }
+        served
     }
 
     /// Drops an event at a process that is down; a message counts as lost.
@@ -215,6 +290,7 @@ where
             }
             EventKind::Request { .. }
             | EventKind::Timer { .. }
+            | EventKind::Served { .. }
             | EventKind::Suspect(_)
             | EventKind::Trust(_) => {}
         }
@@ -224,13 +300,14 @@ where
     #[inline(never)]
     pub(crate) fn send_app_messages(&mut self, from: ProcessId, stamp: u64, group: &Group) {
         for _ in 0..self.app_messages.min(group.len() as u32 - 1) {
-            let other = self.rng.below(group.len() as u32 - 1) as usize;
             let own = group.place(from).expect("who asks is a member");
+            let rng = self.app_streams.at(own);
+            let other = rng.below(group.len() as u32 - 1) as usize;
             let place = if other >= own { other + 1 } else { other };
             let to = group.id(place);
+            let at = self.now + self.network.delay_by(from, to, rng);
             let tag = self.ledger.monitor.on_send(from, None);
             let seen = self.observer.on_app_message(self.now, from, to);
-            let at = self.now + self.network.delay(from, to, &mut self.rng);
             if self.network.is_separated(from, to, group) {
                 self.observer.on_lost(self.now, from, to, &seen);
                 continue;
@@ -273,6 +350,9 @@ where
             Effect::Indicate(indication) => {
                 let verdict = world.ledger.on_indication(world.now, self.id, &indication);
                 world.note(verdict);
+                if let Some(measured) = &mut world.measured {
+                    measured.note(world.ledger.meter.window(), world.counts.sent);
+                }
                 world.last_told = world.counts.steps;
                 self.ask_client = true;
             }
@@ -301,7 +381,7 @@ where
     }
 
     fn choose(&mut self, bound: u32) -> u32 {
-        let drawn = self.world.rng.below(bound);
+        let drawn = self.world.choices.below(bound);
         self.world.observer.on_draw(drawn);
         drawn
     }

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use self::formulas::{NOTHING, Told};
 use crate::Row;
-use crate::statistics::{Spread, spread};
+use crate::statistics::{Difference, Spread, holm, paired, spread};
 
 /// The parameters of a comparison.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct Contest {
     pub seeds: u64,
     /// Whether faults are tried, one at a time, to see which algorithms tolerate them.
     pub endurance: bool,
+    /// The algorithm that all others are compared with, pair by pair; none: the best of each column.
+    pub against: Option<&'static Entry>,
 }
 
 /// Algorithms side by side.
@@ -50,8 +52,40 @@ pub struct Comparison {
     pub columns: Vec<Column>,
     /// A line for each algorithm and case.
     pub lines: Vec<Line>,
+    /// The measured part of the runs, by case, where not all of a run is measured.
+    pub steady: Vec<Steady>,
+    /// Differences between the algorithms of a case, pair by pair: both runs of a pair have the same seed, and so
+    /// the same clients.
+    pub differences: Vec<Against>,
     /// The algorithms that were left out, with the reasons.
     pub left_out: Vec<String>,
+}
+
+/// The measured part of the runs of a case.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Steady {
+    /// The case.
+    pub case: &'static str,
+    /// How many requests each node makes.
+    pub entries: u32,
+    /// How many of them are left out, on average over the nodes.
+    pub warm_up: u32,
+}
+
+/// One algorithm against another in one column of one case.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Against {
+    /// The case.
+    pub case: &'static str,
+    /// The column.
+    pub column: &'static str,
+    /// The algorithm.
+    pub algorithm: String,
+    /// The one it is compared with.
+    pub against: String,
+    /// The difference; `p` is adjusted for the number of algorithms (Holm).
+    #[serde(flatten)]
+    pub difference: Difference,
 }
 
 /// One algorithm in one case.
@@ -65,12 +99,16 @@ pub struct Line {
     pub fine: usize,
     /// Of how many.
     pub runs: usize,
+    /// The value of each run, by column; none where there was nothing to measure.
+    #[serde(skip)]
+    pub values: Vec<Vec<Option<f64>>>,
     /// The measured values by column, as their spread over the runs; none if there was nothing to measure.
     pub measured: Vec<Option<Spread>>,
     /// How many single times that rests on in all runs together, by column; none where it is one
     /// figure a run.
     pub samples: Vec<Option<u64>>,
-    /// Whether no algorithm in the same case is better, by column.
+    /// Whether it is the best of its case, by column: its confidence interval is apart from those of all others
+    /// that are not equal to it.
     pub best: Vec<bool>,
     /// The tightest upper bound by column: the formula as the book writes
     /// it, and its value. None if there is no formula or it does not apply.
@@ -89,6 +127,7 @@ pub fn compare(contest: &Contest, mut watch: impl FnMut(&str)) -> Result<Compari
     let columns = contest.problem.columns;
     let (mut lines, mut left_out) = (Vec::new(), Vec::new());
     let nodes = nodes(contest);
+    let steady = cases(contest, nodes).iter().filter_map(|(case, s)| steady(case, s)).collect();
     for &entry in &contest.entries {
         watch(entry.sheet.name);
         let mut endurance = None;
@@ -112,9 +151,11 @@ pub fn compare(contest: &Contest, mut watch: impl FnMut(&str)) -> Result<Compari
     if contest.problem.rivals {
         mark_best(&mut lines, columns);
     }
+    let against = contest.against.map(Entry::name);
+    let differences = differences(&lines, columns, against.as_deref());
     let schema = "konklave.compare/1";
     let (problem, seeds, columns) = (contest.problem.name, contest.seeds, columns.to_vec());
-    Ok(Comparison { schema, problem, nodes, seeds, columns, lines, left_out })
+    Ok(Comparison { schema, problem, nodes, seeds, columns, lines, steady, differences, left_out })
 }
 
 /// The number of nodes: from the option, the ids or the topology file.
@@ -138,6 +179,12 @@ fn cases(contest: &Contest, nodes: usize) -> Vec<(&'static str, Scenario)> {
     if cases.is_empty() { vec![("as given", base)] } else { cases }
 }
 
+/// The measured part of the runs of a case, if it is only a part.
+fn steady(case: &'static str, scenario: &Scenario) -> Option<Steady> {
+    let warm_up = scenario.warm_up.filter(|k| *k > 0)?;
+    Some(Steady { case, entries: scenario.entries?, warm_up })
+}
+
 const LOW: &str = "low load";
 
 fn line(
@@ -149,6 +196,11 @@ fn line(
 ) -> Result<Line, Error> {
     let first = scenario.seed.unwrap_or(1);
     let mut samples = BTreeMap::<String, Vec<f64>>::new();
+    let measure = |column: &Column| match column.measure_low {
+        Some(low) if case == LOW => low,
+        Some(_) | None => column.measure,
+    };
+    let mut values = vec![Vec::new(); columns.len()];
     let mut limits = vec![Limits::default(); columns.len()];
     let (mut fine, mut command) = (0, None);
     for seed in first..first.saturating_add(seeds) {
@@ -163,15 +215,16 @@ fn line(
             limits.add(told.formula(column));
         }
         let derived = derived(&row, report.messages.sent as f64, columns);
-        for (name, value) in row.measures.into_iter().chain(derived) {
+        let own = row.measures.into_iter().filter_map(|(name, x)| Some((name, x.as_f64()?)));
+        let all: BTreeMap<String, f64> = own.chain(derived).collect();
+        for (column, values) in columns.iter().zip(&mut values) {
+            values.push(all.get(measure(column)).copied());
+        }
+        for (name, value) in all {
             samples.entry(name).or_default().push(value);
         }
         command.get_or_insert(report.command);
     }
-    let measure = |column: &Column| match column.measure_low {
-        Some(low) if case == LOW => low,
-        Some(_) | None => column.measure,
-    };
     let measured = |column: &Column| samples.get(measure(column)).map(|sample| spread(sample));
     let counted = |column: &Column| {
         let name = measure(column).strip_suffix(".mean")?;
@@ -183,6 +236,7 @@ fn line(
         case,
         fine,
         runs: seeds as usize,
+        values,
         measured: columns.iter().map(measured).collect(),
         samples: columns.iter().map(counted).collect(),
         best: vec![false; columns.len()],
@@ -227,7 +281,12 @@ impl Limits {
 
 /// Measures that follow from those of a run.
 fn derived(row: &Row, sent: f64, columns: &[Column]) -> Vec<(String, f64)> {
-    let positive = |name: &str| row.measures.get(name).copied().filter(|x| *x > 0.0);
+    let positive = |name: &str| row.measure(name).filter(|x| *x > 0.0);
+    if let (Some(sent), Some(served)) =
+        (positive("measured.messages"), positive("measured.entries"))
+    {
+        return vec![(Column::MESSAGES_PER_EACH.to_owned(), sent / served)];
+    }
     let served = columns.iter().find_map(|column| match column.bound {
         Bounded::PerEach(measure) => Some(measure),
         _ => None,
@@ -239,31 +298,74 @@ fn derived(row: &Row, sent: f64, columns: &[Column]) -> Vec<(String, f64)> {
     derived.into_iter().filter_map(quotient).collect()
 }
 
-/// In every case, the best of every column; ties all win, and a column without losers has no winner.
+/// The value of a line in a column, turned so that less is better, with its confidence; none if the line cannot win.
+fn turned(line: &Line, i: usize, column: &Column) -> Option<(f64, f64)> {
+    let s = line.measured[i].as_ref().filter(|_| line.fine == line.runs)?;
+    let mean = if column.better == Better::Less { s.mean } else { -s.mean };
+    Some((mean, s.confidence))
+}
+
+/// Marks the best of every column in every case. Equal values share the first place. Nothing is best if its interval
+/// is not apart from those of all others, if there are no others, or if an interval rests on one run.
 fn mark_best(lines: &mut [Line], columns: &[Column]) {
     let cases: Vec<&'static str> = lines.iter().map(|line| line.case).collect();
     for (i, column) in columns.iter().enumerate() {
-        let value = |line: &Line| {
-            let mean = line.measured[i].as_ref()?.mean;
-            (line.fine == line.runs).then_some(match column.better {
-                Better::Less => mean,
-                Better::More => -mean,
-            })
-        };
         for case in &cases {
-            let values = lines.iter().filter(|l| l.case == *case).filter_map(value);
-            let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {
-                (low.min(x), high.max(x))
-            });
+            let of_case = || lines.iter().filter(|l| l.case == *case);
+            let values: Vec<(f64, f64)> =
+                of_case().filter_map(|line| turned(line, i, column)).collect();
+            let low = values.iter().map(|(x, _)| *x).fold(f64::INFINITY, f64::min);
             // Values that agree in three digits count as equal.
-            let near = |x: f64| (x - low).abs() <= 5e-3 * low.abs() + 1e-9;
-            if low < high && !near(high) {
+            let first = |(x, _): &(f64, f64)| (x - low).abs() <= 5e-3 * low.abs() + 1e-9;
+            let (winners, others): (Vec<_>, Vec<_>) = values.into_iter().partition(first);
+            let most = winners.iter().map(|(x, c)| x + c).fold(f64::NEG_INFINITY, f64::max);
+            let apart = others.iter().all(|(x, c)| most < x - c);
+            let several = of_case().filter_map(|l| l.measured[i]).all(|s| s.runs > 1);
+            if apart && several && !others.is_empty() {
                 for line in lines.iter_mut().filter(|l| l.case == *case) {
-                    line.best[i] = value(line).is_some_and(near);
+                    line.best[i] = turned(line, i, column).is_some_and(|value| first(&value));
                 }
             }
         }
     }
+}
+
+/// The differences of all lines from that of the algorithm `against`, or from the best of the column.
+fn differences(lines: &[Line], columns: &[Column], against: Option<&str>) -> Vec<Against> {
+    let mut cases: Vec<&'static str> = Vec::new();
+    for line in lines {
+        if !cases.contains(&line.case) {
+            cases.push(line.case);
+        }
+    }
+    let mut all = Vec::new();
+    for case in cases {
+        for (i, column) in columns.iter().enumerate() {
+            let of_case = || lines.iter().filter(|l| l.case == case);
+            let mean = |l: &&Line| turned(l, i, column).map_or(f64::INFINITY, |(mean, _)| mean);
+            let base = match against {
+                Some(name) => of_case().find(|l| l.algorithm == name),
+                None => of_case().min_by(|a, b| mean(a).total_cmp(&mean(b))),
+            };
+            let Some(base) = base else { continue };
+            let others = of_case().filter(|l| l.algorithm != base.algorithm);
+            let mut of_column: Vec<Against> = others
+                .filter_map(|line| {
+                    let pairs = line.values[i].iter().copied().zip(base.values[i].iter().copied());
+                    Some(Against {
+                        case,
+                        column: column.name,
+                        algorithm: line.algorithm.clone(),
+                        against: base.algorithm.clone(),
+                        difference: paired(pairs)?,
+                    })
+                })
+                .collect();
+            holm(&mut of_column.iter_mut().map(|a| &mut a.difference).collect::<Vec<_>>());
+            all.extend(of_column);
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -278,6 +380,7 @@ mod tests {
             loads: vec![Load::Low, Load::High],
             seeds: 3,
             endurance: false,
+            against: None,
         }
     }
 
@@ -297,6 +400,92 @@ mod tests {
         assert_eq!(lamport.formulas[0].as_ref().unwrap().1, 9.0);
         // The longest hand-over takes one message; the next request may still be on its way.
         assert_eq!(lamport.formulas[1].as_ref().unwrap().1, 3.0);
+    }
+
+    #[test]
+    fn the_steady_state_crowns_another_lock_than_the_start() {
+        let names = ["central", "suzuki-kasami", "raymond", "naimi-trehel", "maekawa"];
+        let with = |base: Scenario| {
+            let loads = vec![Load::High];
+            compare(&Contest { base, loads, ..contest("mutex", &names) }, |_| {}).unwrap()
+        };
+        let nine = Scenario { nodes: Some(9), ..Scenario::default() };
+        let winners = |all: &Comparison| {
+            let best = all.lines.iter().filter(|l| l.best[0]);
+            best.map(|l| l.algorithm.clone()).collect::<Vec<_>>()
+        };
+        let steady = with(nine.clone());
+        assert_eq!(winners(&steady), ["mutex/central"]);
+        assert_eq!(steady.steady, [Steady { case: "high load", entries: 100, warm_up: 20 }]);
+        // Without what fills and drains the queue, central needs 3(n − 1)/n messages.
+        let central = steady.lines[0].measured[0].unwrap();
+        assert!((central.mean - 8.0 / 3.0).abs() < 0.02, "{central:?}");
+        let start = with(Scenario { entries: Some(1), ..nine });
+        assert!(start.steady.is_empty() && winners(&start) != ["mutex/central"], "{start:?}");
+    }
+
+    #[test]
+    fn one_sample_earns_no_star() {
+        let names = ["central", "lamport", "ricart-agrawala"];
+        let one = Contest { seeds: 1, ..contest("mutex", &names) };
+        let all = compare(&one, |_| {}).unwrap();
+        assert!(all.lines.iter().all(|line| !line.best.contains(&true)));
+        assert!(all.differences.is_empty());
+    }
+
+    /// A line of one column with these mean and confidence.
+    fn figure(algorithm: &str, mean: f64, confidence: f64) -> Line {
+        let s = Spread { mean, confidence, ..spread(&[mean, mean]) };
+        Line {
+            algorithm: algorithm.into(),
+            case: "high load",
+            fine: 2,
+            runs: 2,
+            values: vec![vec![Some(mean - confidence), Some(mean + confidence)]],
+            measured: vec![Some(s)],
+            samples: vec![None],
+            best: vec![false],
+            formulas: vec![None],
+            without: vec![None],
+            endurance: None,
+            command: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_star_needs_intervals_that_are_apart() {
+        let stars = |lines: &[(f64, f64)], better| {
+            let named = lines.iter().enumerate();
+            let mut lines: Vec<Line> =
+                named.map(|(i, (x, c))| figure(&i.to_string(), *x, *c)).collect();
+            mark_best(&mut lines, &[Column { better, ..Column::BLANK }]);
+            lines.iter().map(|line| line.best[0]).collect::<Vec<_>>()
+        };
+        assert_eq!(stars(&[(2.0, 0.4), (3.0, 0.5)], Better::Less), [true, false]);
+        assert_eq!(stars(&[(2.0, 0.6), (3.0, 0.5)], Better::Less), [false, false]);
+        assert_eq!(stars(&[(2.0, 0.4), (3.0, 0.5)], Better::More), [false, true]);
+        // Equal values share it; all equal, or alone, is no victory.
+        assert_eq!(stars(&[(2.0, 0.0), (2.0, 0.0), (3.0, 0.1)], Better::Less), [true, true, false]);
+        assert_eq!(stars(&[(2.0, 0.0), (2.0, 0.0)], Better::Less), [false, false]);
+        assert_eq!(stars(&[(2.0, 0.0)], Better::Less), [false]);
+        // The second is apart from the first, the third is not.
+        let overlap = stars(&[(2.0, 0.3), (3.0, 0.1), (2.5, 0.3)], Better::Less);
+        assert_eq!(overlap, [false, false, false]);
+    }
+
+    #[test]
+    fn differences_are_pair_by_pair_from_the_one_that_is_named() {
+        let mut contest = contest("mutex", &["central", "lamport", "raymond"]);
+        contest.against = Some(crate::builtin().find("lamport").unwrap());
+        let all = compare(&contest, |_| {}).unwrap();
+        assert!(all.differences.iter().all(|d| d.against == "mutex/lamport"));
+        let of_messages = |d: &&Against| d.column == "messages" && d.case == "high load";
+        let messages: Vec<&Against> = all.differences.iter().filter(of_messages).collect();
+        assert_eq!(messages.len(), 2);
+        let central = messages[0].difference;
+        let mean = |i: usize| all.lines[i].measured[0].unwrap().mean;
+        assert_eq!((messages[0].algorithm.as_str(), central.pairs), ("mutex/central", 3));
+        assert!((central.mean - (mean(1) - mean(3))).abs() < 1e-9 && central.p < 0.001);
     }
 
     #[test]

@@ -4,17 +4,22 @@
 //! So results are the same on one thread or many, in one piece or in shards, at once or resumed.
 
 mod compare;
+mod expression;
 mod fit;
+mod plot;
 mod results;
 mod seal;
 mod statistics;
 mod study;
 mod work;
 
-pub use compare::{Better, Column, Comparison, Contest, Endurance, Line, compare, html, svg};
+pub use compare::{
+    Against, Better, Column, Comparison, Contest, Endurance, Line, Steady, compare, html, svg,
+};
 pub use fit::{Finding, Fit, LEAST_R2, LEVEL, Law, SIZES, fit};
+pub use plot::{Figure, Plot};
 pub use results::{Heading, Results, Row, merge};
-pub use statistics::{Group, Spread, groups, spread};
+pub use statistics::{Difference, Group, Spread, groups, holm, paired, spread};
 pub use study::{Case, Impossible, Shard, Study, StudyError};
 pub use work::{Progress, work};
 

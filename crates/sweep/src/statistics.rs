@@ -1,9 +1,13 @@
 //! From rows to figures: mean, deviation, confidence, percentiles.
 
+mod difference;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
+
+pub use self::difference::{Difference, holm, paired};
 
 use crate::Row;
 
@@ -67,7 +71,7 @@ fn group(rows: &[&Row]) -> Group {
     let mut formulas: BTreeMap<String, (String, f64, f64)> = BTreeMap::new();
     for row in rows {
         for (name, x) in &row.measures {
-            values.entry(name.clone()).or_default().push(*x);
+            values.entry(name.clone()).or_default().extend(x.as_f64());
         }
         for (metric, (formula, limit)) in &row.formulas {
             let sum = formulas.entry(metric.clone()).or_insert((formula.clone(), 0.0, 0.0));

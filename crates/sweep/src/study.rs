@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::seal;
+use crate::{expression, seal};
 
 /// A study, as a TOML file says it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -24,13 +24,14 @@ pub struct Study {
     /// The first of them.
     #[serde(default = "one")]
     pub first_seed: u64,
-    /// The common keys of a scenario.
+    /// The common keys of a scenario. A value may be an expression of n, the number of nodes, as in `"10*n"`.
     #[serde(default)]
-    pub base: Scenario,
-    /// Keys of a scenario that vary, each with its values; every combination is run.
+    pub base: BTreeMap<String, Value>,
+    /// Keys of a scenario that vary, each with its values, which may be expressions of n; every combination is run.
     #[serde(default)]
     pub vary: BTreeMap<String, Vec<Value>>,
-    /// Combinations of keys and values that are run one by one, beside `vary`.
+    /// Combinations of keys and values that are run one by one, beside `vary`; with the key `nodes`, for that number
+    /// of nodes only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<BTreeMap<String, Value>>,
     /// The handling of combinations that cannot run.
@@ -166,33 +167,31 @@ impl Study {
         let (mut cases, mut impossible, mut number) = (Vec::new(), Vec::new(), 0);
         for algorithm in &self.algorithms {
             let entry = catalog.find(algorithm).map_err(|e| StudyError::Usage(e.to_string()))?;
-            for &n in &self.nodes {
-                for parameters in self.combinations() {
-                    let scenario = self.scenario(entry, n, &parameters)?;
-                    match entry.plan(scenario.clone()) {
-                        Ok(_) => {}
-                        // A value that makes no sense is no combination that one may leave out.
-                        Err(e)
-                            if e.to_string().starts_with("--")
-                                && !e.to_string().contains(" cannot run on ")
-                                && self.impossible == Impossible::Stop =>
-                        {
-                            let what = e.to_string().trim_start_matches('-').to_owned();
-                            return Err(StudyError::Data(format!("the study: {what}")));
-                        }
-                        Err(e) => {
-                            let shown = show(&parameters);
-                            impossible.push(format!("{} n={n}{shown}: {e}", entry.name()));
-                            continue;
-                        }
+            for (n, parameters) in self.sized()? {
+                let scenario = self.scenario(entry, n, &parameters)?;
+                match entry.plan(scenario.clone()) {
+                    Ok(_) => {}
+                    // A value that makes no sense is no combination that one may leave out.
+                    Err(e)
+                        if e.to_string().starts_with("--")
+                            && !e.to_string().contains(" cannot run on ")
+                            && self.impossible == Impossible::Stop =>
+                    {
+                        let what = e.to_string().trim_start_matches('-').to_owned();
+                        return Err(StudyError::Data(format!("the study: {what}")));
                     }
-                    for seed in self.first_seed..self.first_seed + self.seeds {
-                        let mut parameters = parameters.clone();
-                        parameters.insert("nodes".into(), n.into());
-                        let scenario = Scenario { seed: Some(seed), ..scenario.clone() };
-                        cases.push(Case { number, entry, parameters, scenario });
-                        number += 1;
+                    Err(e) => {
+                        let shown = show(&parameters);
+                        impossible.push(format!("{} n={n}{shown}: {e}", entry.name()));
+                        continue;
                     }
+                }
+                for seed in self.first_seed..self.first_seed + self.seeds {
+                    let mut parameters = parameters.clone();
+                    parameters.insert("nodes".into(), n.into());
+                    let scenario = Scenario { seed: Some(seed), ..scenario.clone() };
+                    cases.push(Case { number, entry, parameters, scenario });
+                    number += 1;
                 }
             }
         }
@@ -208,13 +207,11 @@ impl Study {
     fn varies_nothing_twice(&self) -> Result<(), StudyError> {
         let base = &self.base;
         let only = self.only.iter().flat_map(|fixed| fixed.keys());
-        let varied = |key: &str| self.vary.keys().chain(only.clone()).any(|k| k == key);
-        for (key, own, given) in [
-            ("algorithm", "algorithms", base.algorithm.is_some()),
-            ("nodes", "nodes", base.nodes.is_some()),
-            ("seed", "seeds", base.seed.is_some()),
-        ] {
-            if given || varied(key) {
+        let varied = |key: &str| {
+            self.vary.keys().chain(only.clone().filter(|k| *k != "nodes")).any(|k| k == key)
+        };
+        for (key, own) in [("algorithm", "algorithms"), ("nodes", "nodes"), ("seed", "seeds")] {
+            if base.contains_key(key) || varied(key) {
                 return Err(StudyError::Data(format!(
                     "the study: {key}: use the key `{own}` of the study instead"
                 )));
@@ -252,6 +249,39 @@ impl Study {
         Ok(())
     }
 
+    /// Every combination with its number of nodes. Those of `only` that name theirs come last.
+    fn sized(&self) -> Result<Vec<(usize, BTreeMap<String, Value>)>, StudyError> {
+        let (own, others): (Vec<_>, Vec<_>) = self
+            .combinations()
+            .into_iter()
+            .partition(|combination| combination.contains_key("nodes"));
+        let mut all: Vec<_> = self
+            .nodes
+            .iter()
+            .flat_map(|&n| others.iter().map(move |combination| (n, combination.clone())))
+            .collect();
+        for combination in own {
+            let nodes = &combination["nodes"];
+            let n = nodes.as_u64().filter(|n| *n > 0).ok_or_else(|| {
+                let why = format!("the study: nodes: {nodes} in `[[only]]` is no number of nodes");
+                StudyError::Data(why)
+            })?;
+            all.push((n as usize, combination));
+        }
+        let mut seen = BTreeSet::new();
+        for (n, combination) in &all {
+            let mut rest = combination.clone();
+            rest.remove("nodes");
+            if !seen.insert((n, serde_json::to_string(&rest).unwrap_or_default())) {
+                let shown = show(&rest);
+                return Err(StudyError::Data(format!(
+                    "the study: only: n={n}{shown} occurs twice"
+                )));
+            }
+        }
+        Ok(all)
+    }
+
     /// Every combination of `vary`, for each of `only`.
     fn combinations(&self) -> Vec<BTreeMap<String, Value>> {
         let mut all = if self.only.is_empty() { vec![BTreeMap::new()] } else { self.only.clone() };
@@ -278,19 +308,31 @@ impl Study {
         parameters: &BTreeMap<String, Value>,
     ) -> Result<Scenario, StudyError> {
         let mut fields = serde_json::Map::new();
-        for (key, value) in parameters {
+        let varied = parameters.iter().filter(|(key, _)| *key != "nodes");
+        let base = self.base.iter().filter(|(key, _)| !parameters.contains_key(*key));
+        for (key, value) in varied.chain(base) {
+            let value = &expression::fill(value, n);
             // Times and pauses are words to a scenario, also when they look like numbers.
-            let words = ["hold", "think", "delay", "initiators", "requests", "ids", "detect-after"];
+            let words = [
+                "hold",
+                "think",
+                "delay",
+                "initiators",
+                "requests",
+                "ids",
+                "detect-after",
+                "service",
+                "down",
+                "script",
+            ];
             let value = match value {
                 Value::Number(x) if words.contains(&key.as_str()) => Value::String(x.to_string()),
                 other => other.clone(),
             };
             fields.insert(key.clone(), value);
         }
-        let varied: Scenario = serde_json::from_value(Value::Object(fields))
-            .map_err(|e| StudyError::Data(format!("vary: {e}")))?;
-        let base = Scenario { nodes: None, ..self.base.clone() };
-        let scenario = varied.or(base);
+        let scenario: Scenario = serde_json::from_value(Value::Object(fields))
+            .map_err(|e| StudyError::Data(format!("the study: {e}")))?;
         Ok(Scenario { algorithm: Some(entry.name()), nodes: Some(n), ..scenario })
     }
 }
@@ -331,6 +373,50 @@ mod tests {
         let (cases, left_out) =
             Study { impossible: Impossible::Skip, ..study(text) }.cases(crate::builtin()).unwrap();
         assert_eq!((cases.len(), left_out.len()), (1, 1));
+    }
+
+    #[test]
+    fn values_may_be_expressions_of_n() {
+        let text = "algorithms = [\"central\"]\nnodes = [4, 8]\nseeds = 1\n[base]\nthink = \"exponential:10*n\"\n\
+                    entries = \"ceil(100/n)\"\n[vary]\nhold = [\"n/2\", 1]\n";
+        let (cases, _) = study(text).cases(crate::builtin()).unwrap();
+        let seen: Vec<_> = cases
+            .iter()
+            .map(|c| {
+                (
+                    c.scenario.think.clone().unwrap(),
+                    c.scenario.entries,
+                    c.scenario.hold.clone().unwrap(),
+                )
+            })
+            .collect();
+        let expected = [("40", 25, "2"), ("40", 25, "1"), ("80", 13, "4"), ("80", 13, "1")];
+        assert_eq!(cases.len(), 4);
+        // 100/3 is no whole number.
+        let error = text.replace("ceil(100/n)", "100/n").replace("nodes = [4, 8]", "nodes = [3]");
+        assert!(study(&error).cases(crate::builtin()).is_err());
+        for ((think, entries, hold), (t, e, h)) in seen.iter().zip(expected) {
+            assert_eq!((think.as_str(), hold.as_str()), (&*format!("exponential:{t}"), h));
+            assert!(entries.is_some_and(|k| k == e), "{entries:?}");
+        }
+        // The value as it was written is the parameter, so that one curve has one name.
+        assert_eq!(cases[0].parameters["hold"], "n/2");
+    }
+
+    #[test]
+    fn a_combination_may_have_its_own_number_of_nodes() {
+        let text = "algorithms = [\"central\"]\nnodes = [4]\nseeds = 1\n[[only]]\nnodes = 9\nhold = 2\n[[only]]\nhold = 3\n";
+        let (cases, _) = study(text).cases(crate::builtin()).unwrap();
+        let seen: Vec<_> =
+            cases.iter().map(|c| (c.scenario.nodes, c.scenario.hold.clone().unwrap())).collect();
+        assert_eq!(seen, [(Some(4), "3".to_owned()), (Some(9), "2".to_owned())]);
+        for (text, why) in [
+            (text.replace("nodes = 9", "nodes = 0"), "no number of nodes"),
+            (text.replace("nodes = 9\nhold = 2", "nodes = 4\nhold = 3"), "n=4 hold=3 occurs twice"),
+        ] {
+            let error = study(&text).cases(crate::builtin()).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
     }
 
     #[test]

@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_row_of_another_study_does_not_fit() {
         let ours = String::from_utf8(results(&study(), Shard::ALL, 1)).unwrap();
-        let other = Study { base: konklave_catalog::Scenario::default(), ..study() };
+        let other = Study { base: BTreeMap::new(), ..study() };
         let theirs = String::from_utf8(results(&other, Shard::ALL, 1)).unwrap();
         let mut mixed: Vec<&str> = ours.lines().collect();
         mixed[3] = theirs.lines().nth(3).unwrap();

@@ -6,6 +6,8 @@
 mod csv;
 mod html;
 mod mermaid;
+#[cfg(feature = "png")]
+mod pdf;
 mod plantuml;
 #[cfg(feature = "png")]
 mod png;
@@ -16,6 +18,8 @@ mod tikz;
 pub use csv::{csv, table};
 pub use html::{html, html_race};
 pub use mermaid::mermaid;
+#[cfg(feature = "png")]
+pub use pdf::pdf;
 pub use plantuml::plantuml;
 #[cfg(feature = "png")]
 pub use png::{PngError, png};

@@ -5,19 +5,19 @@ import { t } from './i18n.js';
 
 const CHOICES = {
   ids: ['asc', 'desc', 'random'], initiators: ['all', '1x', '0'], load: ['high', 'low'],
-  delay: ['constant', 'uniform:0.5..1.5', 'exponential', 'log-normal'], think: ['5', 'uniform:0..9', 'exponential:5', 'arrivals:5'],
+  delay: ['constant', 'uniform:0.5..1.5', 'exponential', 'log-normal'], think: ['5', 'uniform:0..9', 'exponential:5', 'pareto:5,1.5', 'arrivals:5', 'bursts:5,4'],
   hold: ['1', '2', 'exponential:1'], 'detect-after': ['3', 'never'],
 };
-const NUMBERS = new Set(['nodes', 'entries', 'app-messages', 'loss', 'duplicate', 'seed', 'time-limit', 'step-limit']);
+const NUMBERS = new Set(['nodes', 'entries', 'app-messages', 'skew', 'bandwidth', 'loss', 'duplicate', 'seed', 'warm-up', 'time-limit', 'step-limit']);
 /** @type {[string, string[]][]} */
 const GROUPS = [
   ['group', ['ids', 'initiators', 'down']],
-  ['workload', ['entries', 'requests', 'script', 'load', 'think', 'hold', 'app-messages']],
-  ['network', ['delay', 'fifo', 'loss', 'duplicate', 'detect-after']],
-  ['limits', ['time-limit', 'step-limit']],
+  ['workload', ['entries', 'requests', 'script', 'load', 'think', 'hold', 'skew', 'app-messages']],
+  ['network', ['delay', 'fifo', 'service', 'bandwidth', 'loss', 'duplicate', 'detect-after']],
+  ['limits', ['warm-up', 'time-limit', 'step-limit']],
 ];
 /** What an election does not ask. */
-const LOCK_ONLY = new Set(['hold']);
+const LOCK_ONLY = new Set(['hold', 'warm-up']);
 
 /**
  * @param {any} app the workbench: catalog, settings, mode

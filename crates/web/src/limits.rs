@@ -65,6 +65,13 @@ pub(crate) fn admit(scenario: &Scenario) -> Result<(), Refusal> {
     {
         return Err(Refusal::invalid(format!("delay: {e}")));
     }
+    if let Some(text) =
+        scenario.script.as_ref().filter(|text| !text.is_empty() && !text.contains('@'))
+    {
+        return Err(Refusal::invalid(format!(
+            "script `{text}` is a file; the page reads no files, use the command line"
+        )));
+    }
     if scenario.app_messages.unwrap_or(0) > APP_MESSAGES {
         return Err(Refusal::too_large(format!(
             "more than {APP_MESSAGES} messages of the application with each request are too many \
@@ -86,9 +93,14 @@ mod tests {
     fn files_are_refused_wherever_they_hide() {
         let topology = |t: &str| Scenario { topology: Some(t.into()), ..Scenario::default() };
         let delay = |t: &str| Scenario { delay: Some(t.into()), ..Scenario::default() };
-        for scenario in
-            [topology("/etc/passwd"), topology("./x.txt"), delay("/etc/passwd"), delay("x.links")]
-        {
+        let script = |t: &str| Scenario { script: Some(t.into()), ..Scenario::default() };
+        for scenario in [
+            topology("/etc/passwd"),
+            topology("./x.txt"),
+            delay("/etc/passwd"),
+            delay("x.links"),
+            script("/etc/passwd"),
+        ] {
             assert_ne!(why(&scenario), "", "{scenario:?}");
         }
         for scenario in

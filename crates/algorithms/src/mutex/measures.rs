@@ -1,11 +1,19 @@
-//! The measures: entries, waiting, synchronisation delay, bypass.
+//! The measures: entries, waiting, synchronisation delay, bypass, fairness.
 
-use konklave_process::{Group, Meter, Process, ProcessId, ProcessMap};
+mod arrivals;
+mod fairness;
+
+use konklave_process::{Meter, Process, ProcessId, ProcessMap, Window};
 use serde::Serialize;
 
+pub use self::arrivals::OpenLoad;
+pub use self::fairness::Fairness;
+
+use self::arrivals::Arrivals;
+use self::fairness::jain;
 use super::{Indication, Properties, Request};
-use crate::Metric;
 use crate::sample::{Sample, Spread};
+use crate::{Measuring, Metric, Setup};
 
 /// What the entries of a run took.
 #[derive(Clone, Debug)]
@@ -31,24 +39,102 @@ pub struct Measures {
     /// Request to exit of the same.
     lone_response: Sample,
     max_bypass: u64,
+    arrivals: Arrivals,
+    steady: Steady,
+    series: Series,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
     asked: u64,
+    /// When its request arrived: before it asked, if it was busy with earlier requests.
+    arrived: Option<u64>,
     waits: bool,
+    /// How many requests it makes in all; 0: unknown.
+    requests: u32,
+    /// Whether its last entry is measured.
+    is_measured: bool,
     /// Whether it came in without meeting anyone.
     was_lone: bool,
     entries: u64,
     /// How many entries there had been when it asked.
     entries_before: u64,
+    /// How many of its entries were measured, and how long it waited for them.
+    measured: u64,
+    waited: u64,
 }
+
+/// The measured part of a run.
+#[derive(Clone, Debug)]
+struct Steady {
+    warm_up: u64,
+    window: Window,
+    /// When it began, when its last entry was, and how many entries it has.
+    from: u64,
+    until: u64,
+    entries: u64,
+}
+
+impl Steady {
+    fn new(measuring: &Measuring) -> Self {
+        let window = if measuring.warm_up > 0 { Window::Before } else { Window::Always };
+        Self { warm_up: measuring.warm_up, window, from: 0, until: 0, entries: 0 }
+    }
+
+    /// Entry number `entries` of all; `is_last` if its client makes no further request. Returns whether the entry is
+    /// measured.
+    fn enter(&mut self, now: u64, entries: u64, is_last: bool) -> bool {
+        let measured = matches!(self.window, Window::Always | Window::Open);
+        if measured {
+            (self.until, self.entries) = (now, self.entries + 1);
+        }
+        if self.window == Window::Before && entries == self.warm_up {
+            (self.window, self.from, self.until) = (Window::Open, now, now);
+        }
+        if is_last && self.window != Window::Always {
+            self.window = Window::Closed;
+        }
+        measured
+    }
+
+    fn summary(&self, entries: u64, unit: f64) -> Option<Measured> {
+        let from = self.from as f64 / unit;
+        let until = self.until as f64 / unit;
+        (self.window != Window::Always).then(|| Measured {
+            entries: self.entries,
+            from,
+            until,
+            messages: 0,
+            words: format!(
+                "{} of {entries} entries, from {from:.3} T to {until:.3} T; left out are the first {} (warm-up), \
+                 and those after a client had made its last request",
+                self.entries, self.warm_up
+            ),
+        })
+    }
+}
+
+/// The state of the clients at regular times.
+#[derive(Clone, Debug, Default)]
+struct Series {
+    every: u64,
+    next: u64,
+    samples: Vec<(u64, u64, u32, u32)>,
+}
+
+/// No series is longer.
+const LONGEST_SERIES: usize = 100_000;
 
 impl Measures {
     /// Nothing measured yet.
-    pub fn new(group: &Group) -> Self {
+    pub fn new(setup: &Setup) -> Self {
+        let every = setup.measuring.sample;
+        let mut clients = ProcessMap::new(&setup.group, Client::default());
+        for (client, requests) in clients.values_mut().zip(&setup.measuring.requests) {
+            client.requests = *requests;
+        }
         Self {
-            clients: ProcessMap::new(group, Client::default()),
+            clients,
             entries: 0,
             waiting: 0,
             inside: 0,
@@ -62,23 +148,49 @@ impl Measures {
             lone_entry: Sample::default(),
             lone_response: Sample::default(),
             max_bypass: 0,
+            arrivals: Arrivals::default(),
+            steady: Steady::new(&setup.measuring),
+            series: Series { every, next: every, samples: Vec::new() },
         }
     }
 
     pub(super) fn summary(&self, properties: &Properties, unit: f64) -> Summary {
-        let at_work = self.last_left.saturating_sub(self.first_entry.unwrap_or(0)) as f64 / unit;
+        let measured = self.steady.summary(self.entries, unit);
+        let (entries, at_work) = match &measured {
+            Some(measured) => (measured.entries, measured.until - measured.from),
+            None => {
+                let at_work = self.last_left.saturating_sub(self.first_entry.unwrap_or(0));
+                (self.entries, at_work as f64 / unit)
+            }
+        };
+        let mean = |client: &Client| client.waited as f64 / client.measured as f64 / unit;
+        let served = || self.clients.iter().filter(|(_, client)| client.measured > 0);
         Summary {
             entries: self.entries,
+            measured,
             sync_delay: self.sync_delay.spread(unit),
             response: self.response.spread(unit),
             lone_response: self.lone_response.spread(unit),
             wait: self.wait.spread(unit),
-            throughput: (at_work > 0.0).then(|| self.entries as f64 / at_work),
+            throughput: (at_work > 0.0).then(|| entries as f64 / at_work),
+            open_load: self.arrivals.summary(self.clients.values().count(), unit),
             order_inversions: properties.inversions(),
             max_bypass: self.max_bypass,
             fences_monotone: properties.fences_monotone(),
+            fairness: Fairness {
+                waits: jain(served().map(|(_, client)| mean(client))),
+                entries: self.share(),
+            },
             entries_per_node: self.served(),
+            wait_per_node: served().map(|(p, client)| (p, mean(client))).collect(),
+            series: self.series.summary(unit),
         }
+    }
+
+    /// Jain's index of the entries of those that asked, each divided by its requests.
+    fn share(&self) -> Option<f64> {
+        let asked = self.clients.values().filter(|client| client.requests > 0);
+        jain(asked.map(|client| client.measured as f64 / f64::from(client.requests)))
     }
 
     pub(super) fn served(&self) -> Vec<(ProcessId, u64)> {
@@ -92,10 +204,39 @@ impl Measures {
             _ => None,
         }
     }
+
+    /// Records the state before an event at `now`, at all times of the series until then.
+    #[inline]
+    fn record(&mut self, now: u64) {
+        if self.series.every > 0 {
+            self.series.record(now, (self.entries, self.waiting, self.inside));
+        }
+    }
+}
+
+impl Series {
+    #[inline(never)]
+    fn record(&mut self, now: u64, (entries, waiting, inside): (u64, u32, u32)) {
+        while self.next <= now && self.samples.len() < LONGEST_SERIES {
+            self.samples.push((self.next, entries, waiting, inside));
+            self.next += self.every;
+        }
+    }
+
+    fn summary(&self, unit: f64) -> Vec<Moment> {
+        let moment = |&(at, entries, waiting, inside): &(u64, u64, u32, u32)| Moment {
+            time: at as f64 / unit,
+            entries,
+            waiting,
+            inside,
+        };
+        self.samples.iter().map(moment).collect()
+    }
 }
 
 impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measures {
     fn on_request(&mut self, now: u64, at: ProcessId, request: &Request) {
+        self.record(now);
         let client = &mut self.clients[at];
         match request {
             Request::Acquire => {
@@ -108,9 +249,14 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
             Request::Release => {
                 self.inside = self.inside.saturating_sub(1);
                 self.last_left = now;
-                self.response.add(now - client.asked);
-                if std::mem::take(&mut client.was_lone) {
-                    self.lone_response.add(now - client.asked);
+                let arrived = client.arrived.take().unwrap_or(client.asked);
+                // A request that waited for an earlier one of its client did meet another one.
+                let was_lone = std::mem::take(&mut client.was_lone) && arrived == client.asked;
+                if client.is_measured {
+                    self.response.add(now - arrived);
+                }
+                if client.is_measured && was_lone {
+                    self.lone_response.add(now - arrived);
                 }
                 self.last_exit = (self.waiting > 0).then_some(now);
             }
@@ -119,29 +265,53 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
 
     fn on_indication(&mut self, now: u64, at: ProcessId, indication: &Indication) {
         let Indication::Granted { .. } = indication;
+        self.record(now);
         self.first_entry.get_or_insert(now);
         let client = &mut self.clients[at];
         if !std::mem::take(&mut client.waits) {
             return;
         }
         client.entries += 1;
-        let waited = now - client.asked;
-        if self.lone.take() == Some(at) {
-            self.lone_entry.add(waited);
-            client.was_lone = true;
-        }
-        self.max_bypass = self.max_bypass.max(self.entries - client.entries_before);
+        client.is_measured = {
+            let is_last = client.entries == u64::from(client.requests);
+            self.steady.enter(now, self.entries + 1, is_last)
+        };
+        let lone = self.lone.take() == Some(at);
+        let waited = now - client.arrived.unwrap_or(client.asked);
+        client.was_lone = lone;
+        let bypass = self.entries - client.entries_before;
         self.entries += 1;
         self.waiting = self.waiting.saturating_sub(1);
         self.inside += 1;
+        self.arrivals.enter(now);
+        let exit = self.last_exit.take();
+        if !client.is_measured {
+            return;
+        }
+        (client.measured, client.waited) = (client.measured + 1, client.waited + waited);
+        if lone {
+            self.lone_entry.add(now - client.asked);
+        }
+        self.max_bypass = self.max_bypass.max(bypass);
         self.wait.add(waited);
-        if let Some(exit) = self.last_exit.take() {
+        if let Some(exit) = exit {
             self.sync_delay.add(now - exit);
         }
     }
 
-    fn on_crash(&mut self, _now: u64, at: ProcessId) {
+    fn on_arrival(&mut self, arrived: u64, at: ProcessId) {
+        self.clients[at].arrived = Some(arrived);
+        self.arrivals.arrive(arrived);
+    }
+
+    fn window(&self) -> Window {
+        self.steady.window
+    }
+
+    fn on_crash(&mut self, now: u64, at: ProcessId) {
+        self.record(now);
         self.clients[at].was_lone = false;
+        self.clients[at].arrived = None;
         if std::mem::take(&mut self.clients[at].waits) {
             self.waiting = self.waiting.saturating_sub(1);
         }
@@ -154,22 +324,63 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
 pub struct Summary {
     /// How often someone entered.
     pub entries: u64,
+    /// The measured part of the run, if a warm-up is left out: all that follows is of this part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
     /// From an exit to the next entry, while someone waits.
     pub sync_delay: Option<Spread>,
-    /// From request to exit.
+    /// From request to exit; with open load, from the arrival of the request.
     pub response: Option<Spread>,
     /// The same of requests that met no other: nobody was inside, waited, or asked until the entry.
     pub lone_response: Option<Spread>,
-    /// From request to entry.
+    /// From request to entry; with open load, from the arrival of the request.
     pub wait: Option<Spread>,
     /// Entries per T, from the first entry to the last exit.
     pub throughput: Option<f64>,
+    /// Arrivals and backlog, if requests arrive at times of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_load: Option<OpenLoad>,
     /// Entries that broke happened-before order; none where it was not watched.
     pub order_inversions: Option<u64>,
     /// The most entries of others between a request and its entry.
     pub max_bypass: u64,
     /// Whether fence numbers grew from entry to entry; none where there are none.
     pub fences_monotone: Option<bool>,
-    /// Entries of each node.
+    /// Fairness between clients.
+    pub fairness: Fairness,
+    /// Entries of each node, in the whole run.
     pub entries_per_node: Vec<(ProcessId, u64)>,
+    /// The mean waiting time of each node that entered.
+    pub wait_per_node: Vec<(ProcessId, f64)>,
+    /// The state of the clients at regular times, if asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Moment>,
+}
+
+/// The measured part of a run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Measured {
+    /// How many entries it has.
+    pub entries: u64,
+    /// When it began.
+    pub from: f64,
+    /// When its last entry was.
+    pub until: f64,
+    /// How many messages were sent in it. The host counts them.
+    pub messages: u64,
+    /// The same in words.
+    pub words: String,
+}
+
+/// The clients at a time.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Moment {
+    /// The time.
+    pub time: f64,
+    /// How many entries there have been.
+    pub entries: u64,
+    /// How many clients wait.
+    pub waiting: u32,
+    /// How many are inside.
+    pub inside: u32,
 }

@@ -41,8 +41,20 @@ pub const SHEET: ProblemSheet = ProblemSheet {
     ],
     // Messages past the algorithm are what makes order visible.
     contests: &[
-        Case { name: "low load", load: Some(Load::Low), app_messages: Some(1), ..Case::BLANK },
-        Case { name: "high load", load: Some(Load::High), app_messages: Some(1), ..Case::BLANK },
+        Case {
+            name: "low load",
+            load: Some(Load::Low),
+            steady: true,
+            app_messages: Some(1),
+            ..Case::BLANK
+        },
+        Case {
+            name: "high load",
+            load: Some(Load::High),
+            steady: true,
+            app_messages: Some(1),
+            ..Case::BLANK
+        },
     ],
     columns: &[
         Column {
@@ -86,6 +98,14 @@ pub const SHEET: ProblemSheet = ProblemSheet {
             unit: "entries",
             means: "fairness: the most entries between a request and its own",
             measure: "max_bypass",
+            ..Column::BLANK
+        },
+        Column {
+            name: "fairness",
+            unit: "Jain",
+            better: Better::More,
+            means: "Jain's index of the clients' mean waits: 1 if all wait as long, 1/n if only one waits",
+            measure: "fairness.waits",
             ..Column::BLANK
         },
         Column {

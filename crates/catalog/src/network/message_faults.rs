@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use konklave_net::{Departure, Fate};
 use konklave_process::{Group, ProcessId, Rng};
-use konklave_sim::{Fault, Mishap, Selector, What, When};
+use konklave_sim::{Fault, Mishap, Purpose, Selector, What, When};
 
 use crate::Plan;
 
@@ -18,7 +18,8 @@ pub(super) struct MessageFaults {
     loss: f64,
     duplicate: f64,
     group: Group,
-    streams: BTreeMap<(ProcessId, ProcessId), Rng>,
+    /// The draws of losses and of duplicates.
+    streams: BTreeMap<(ProcessId, ProcessId), [Rng; 2]>,
     /// The faults of single messages, each with the number of messages that matched so far.
     single: Vec<(Selector, Mishap, u64)>,
     /// Cuts and partitions, each with its time.
@@ -72,8 +73,12 @@ impl MessageFaults {
         let place = |p| self.group.place(p).unwrap_or(0) as u64;
         let channel = place(from) << 32 | place(to);
         let seed = self.seed;
-        let rng = self.streams.entry((from, to)).or_insert_with(|| Rng::new(seed).fork(channel));
-        (rng.chance(self.loss), rng.chance(self.duplicate))
+        let stream = |purpose| Rng::new(seed).fork(purpose as u64).fork(channel);
+        let [losses, duplicates] = self
+            .streams
+            .entry((from, to))
+            .or_insert_with(|| [Purpose::Loss, Purpose::Duplicate].map(stream));
+        (losses.chance(self.loss), duplicates.chance(self.duplicate))
     }
 
     /// Whether a cut or a partition is in effect between sender and receiver.

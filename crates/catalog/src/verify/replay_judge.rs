@@ -277,6 +277,7 @@ impl<'a> ReplayJudge<'a> {
                 .collect(),
             waiting: self.ledger.application.waiting(),
             served: self.is_served(plan),
+            measured_messages: None,
             cut_off,
         };
         let mut report = report(self.entry, plan, facts, &self.ledger.meter, &self.ledger.monitor);

@@ -7,6 +7,7 @@ mod replays;
 mod scenario;
 mod sweeps;
 mod tolerance;
+mod workloads;
 
 use std::sync::LazyLock;
 

@@ -24,9 +24,10 @@ fn refused(line: &str, code: i32, words: &[&str]) {
 #[test]
 fn a_run_goes_into_every_form() {
     let (folder, run) = recorded("forms");
-    let forms: [(&str, &str, &[u8]); 10] = [
+    let forms: [(&str, &str, &[u8]); 11] = [
         ("svg", "svg", b"<svg"),
         ("png", "png", b"\x89PNG"),
+        ("pdf", "pdf", b"%PDF-1.4"),
         ("tikz", "tex", b"\\documentclass"),
         ("mermaid", "mmd", b"---\ntitle"),
         ("plantuml", "puml", b"@startuml"),
@@ -38,11 +39,13 @@ fn a_run_goes_into_every_form() {
     ];
     // A build may leave out what takes long to build.
     let lacks = |form| {
-        form == "png" && !cfg!(feature = "png") || form == "parquet" && !cfg!(feature = "parquet")
+        ["png", "pdf"].contains(&form) && !cfg!(feature = "png")
+            || form == "parquet" && !cfg!(feature = "parquet")
     };
     for (form, ending, begin) in forms {
         if lacks(form) {
-            refused(&format!("export {run} --to {form}"), 64, &[&format!("--features {form}")]);
+            let feature = if form == "pdf" { "png" } else { form };
+            refused(&format!("export {run} --to {form}"), 64, &[&format!("--features {feature}")]);
             continue;
         }
         let said = konklave(&["export", &run, "--to", form]);

@@ -175,7 +175,90 @@ fn a_plot_has_a_line_for_every_algorithm() {
     let line = format!("sweep --algorithms central,lamport --nodes 2,4,8 --seeds 3 --plot {plot}");
     assert_eq!(konklave_line(&line).code, 0);
     let picture = fs::read_to_string(&plot).expect("a plot");
-    assert!(picture.starts_with("<svg") && picture.contains("mutex/lamport"));
+    assert!(picture.starts_with("<svg") && picture.contains(">lamport<"));
+}
+
+#[test]
+fn a_plot_takes_the_form_of_its_name_and_the_width_of_a_column() {
+    let folder = Folder::new("plot-forms");
+    let base = "sweep --algorithms central,lamport,raymond --nodes 2,4,8 --seeds 3 --vary hold=1,3 \
+                --facet hold --log x,y";
+    let plot = |name: &str, more: &str| {
+        let file = folder.file(name);
+        let said = konklave_line(&format!("{base} --plot {file} {more}"));
+        assert_eq!(said.code, 0, "{}", said.err);
+        fs::read(&file).expect("a plot")
+    };
+    let svg = String::from_utf8(plot("p.svg", "")).expect("text");
+    assert!(svg.contains("width=\"88.00mm\"") && svg.contains(">hold = 3<"), "{svg}");
+    let tex = String::from_utf8(plot("p.tex", "--width 180")).expect("text");
+    assert!(tex.contains("paperwidth=510.24bp") && tex.contains("\\begin{tikzpicture}"), "{tex}");
+    if cfg!(feature = "png") {
+        assert!(plot("p.pdf", "").starts_with(b"%PDF"));
+        assert!(plot("p.png", "").starts_with(b"\x89PNG"));
+    }
+}
+
+#[test]
+fn plots_that_cannot_be_are_refused() {
+    let folder = Folder::new("no-plots");
+    let plot = folder.file("p.svg");
+    for (options, why) in [
+        ("--facet hold".to_owned(), "name its file with --plot"),
+        ("--plot-x hold".to_owned(), "name its file with --plot"),
+        (format!("--plot {plot} --width 3"), "between 30 and 1000 mm"),
+        (format!("--plot {plot} --facet hold"), "--facet hold: it does not vary"),
+        (format!("--plot {plot} --plot-x hold"), "parameters are nodes"),
+        (format!("--plot {plot} --measure lost --log y"), "values above 0"),
+        (format!("--plot {}", folder.file("p.gif")), ".svg, .png or .pdf"),
+    ] {
+        let said =
+            konklave_line(&format!("sweep --algorithms central --nodes 2,4 --seeds 2 {options}"));
+        assert_eq!(said.code, 64, "{options}: {}", said.err);
+        assert!(said.err.contains(why), "{options}: {}", said.err);
+    }
+    assert_eq!(fs::read_dir(&folder.0).expect("a folder").count(), 0);
+}
+
+#[test]
+fn every_number_of_a_run_can_be_measured() {
+    for measure in ["messages.by_kind.Token", "steps", "fairness.waits", "wait_per_node.2"] {
+        let said = konklave_line(&format!(
+            "sweep --algorithms central,suzuki-kasami --nodes 4 --seeds 2 --measure {measure}"
+        ));
+        assert_eq!(said.code, 0, "{measure}: {}", said.err);
+        assert!(said.out.contains(&format!("{measure} ")), "{measure}: {}", said.out);
+    }
+    let said = konklave_line("sweep --algorithms central --nodes 4 --seeds 2 --measure stepps");
+    assert_eq!(said.code, 64, "{}", said.out);
+    assert!(said.err.contains("did you mean `steps`"), "{}", said.err);
+}
+
+#[test]
+fn differences_are_told_to_people_and_machines() {
+    let base = "sweep --algorithms central,raymond --nodes 4 --seeds 5 --with entries=20 \
+                --with think=exponential:5*n --measure response.mean --against central";
+    let said = konklave_line(base);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("− that of mutex/central, pair by pair"), "{}", said.out);
+    let said = konklave_line(&format!("{base} --format json"));
+    let report: Value = serde_json::from_str(&said.out).expect("JSON");
+    let difference = &report["differences"][0];
+    assert_eq!(
+        (&difference["algorithm"], &difference["pairs"]),
+        (&"mutex/raymond".into(), &5.into())
+    );
+    assert!(difference["p"].as_f64().is_some_and(|p| (0.0..=1.0).contains(&p)), "{report:#}");
+    for (line, why) in [
+        (base.replace("--against central", "--against lamport"), "it is not in the study"),
+        (base.replace("--seeds 5", "--seeds 1"), "at least two seeds"),
+        ("compare mutex central raymond --against lamport".into(), "it is not compared"),
+        ("compare mutex central raymond --against central --seeds 1".into(), "two --seeds"),
+    ] {
+        let said = konklave_line(&line);
+        assert_eq!(said.code, 64, "{line}: {}", said.out);
+        assert!(said.err.contains(why), "{line}: {}", said.err);
+    }
 }
 
 #[test]
@@ -188,7 +271,7 @@ fn tables_and_plots_take_the_form_of_their_names() {
     assert_eq!(konklave_line(&format!("{base} --table {csv} --plot {png}")).code, 0);
     assert_eq!(konklave_line(&format!("{base} --table {parquet}")).code, 0);
     let table = fs::read_to_string(&csv).expect("a table");
-    assert!(table.starts_with("case,algorithm,hold,nodes,seed,verdict,"), "{table}");
+    assert!(table.starts_with("case_,algorithm,hold,nodes,seed,verdict,"), "{table}");
     assert_eq!(table.lines().count(), 1 + 2 * 2 * 2 * 2);
     assert!(fs::read(&parquet).expect("a table").starts_with(b"PAR1"));
     assert!(fs::read(&png).expect("a plot").starts_with(b"\x89PNG"));

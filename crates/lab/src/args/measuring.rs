@@ -100,6 +100,10 @@ pub(crate) struct ToleranceArgs {
 Examples:
   konklave sweep --algorithms ricart-agrawala,suzuki-kasami --nodes 3,5,10,20 --seeds 30
   konklave sweep study.toml -o results.jsonl --plot messages.svg
+  konklave sweep study.toml --plot messages.pdf --log x,y --facet delay --width 180
+  konklave sweep --algorithms central,raymond --nodes 9 --with entries=100 --with warm-up=20 \
+    --vary think=arrivals:50,arrivals:30,arrivals:20 --measure response.mean --plot load.tex --plot-x think
+  konklave sweep --algorithms central,raymond --nodes 4,8,16 --with think=exponential:10*n --against central
   konklave sweep study.toml -o results.jsonl --resume
   konklave sweep study.toml -o part-1.jsonl --shard 1/4
   konklave sweep merge part-*.jsonl -o results.jsonl
@@ -121,10 +125,10 @@ pub(crate) struct SweepArgs {
     /// Number of seeds for each combination
     #[arg(long, env = "KONKLAVE_SWEEP_SEEDS", value_name = "K")]
     pub(crate) seeds: Option<u64>,
-    /// Key of a scenario and its values: delay=constant,exponential; repeatable
+    /// Key of a scenario and its values, which may be expressions of n: delay=constant,exponential; repeatable
     #[arg(long, value_name = "KEY=LIST")]
     pub(crate) vary: Vec<String>,
-    /// Key of a scenario and its value for all runs: entries=5; repeatable
+    /// Key of a scenario and its value for all runs: entries=5, think=exponential:10*n; repeatable
     #[arg(long = "with", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Leave out combinations that cannot run
@@ -151,9 +155,25 @@ pub(crate) struct SweepArgs {
     /// Write all runs as a table: FILE.csv or FILE.parquet
     #[arg(long, value_name = "FILE")]
     pub(crate) table: Option<PathBuf>,
-    /// Draw the measure over n, with error bars: FILE.svg or FILE.png
-    #[arg(long, value_name = "FILE")]
+    /// Compare every algorithm with this one in the measure, pair by pair (same seed, same clients), with a 95 %
+    /// interval and a test of significance
+    #[arg(long, env = "KONKLAVE_AGAINST", value_name = "ALGORITHM")]
+    pub(crate) against: Option<String>,
+    /// Draw the measure with its 95 % intervals: FILE.svg, FILE.pdf, FILE.png or FILE.tex (TikZ)
+    #[arg(long, value_name = "FILE", help_heading = "Plot")]
     pub(crate) plot: Option<PathBuf>,
+    /// Parameter or measure on the horizontal axis
+    #[arg(long, value_name = "KEY", default_value = "nodes", help_heading = "Plot")]
+    pub(crate) plot_x: String,
+    /// Draw a panel for each value of this parameter, or of `algorithm`
+    #[arg(long, value_name = "KEY", help_heading = "Plot")]
+    pub(crate) facet: Option<String>,
+    /// Logarithmic axes: x, y or x,y
+    #[arg(long, value_name = "AXES", value_delimiter = ',', help_heading = "Plot")]
+    pub(crate) log: Vec<PlotAxis>,
+    /// Width of the plot in mm [default: 88, a column of a paper]
+    #[arg(long, value_name = "MM", help_heading = "Plot")]
+    pub(crate) width: Option<f64>,
     /// Output format
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -165,7 +185,12 @@ Examples:
   konklave compare mutex
   konklave compare mutex raymond naimi-trehel suzuki-kasami -n 15 --loads high --svg tokens.svg
   konklave compare election chang-roberts franklin hirschberg-sinclair -n 64 --html rings.html
-  konklave compare mutex --format markdown --no-faults")]
+  konklave compare mutex -n 9 --warm-up 0 --entries 1 --no-faults     each asks once, and all of it is measured
+  konklave compare mutex central raymond --seeds 20 --against central --no-faults
+  konklave compare mutex --format markdown --no-faults
+Locks are compared in their steady state: each node asks often (1000 requests of all nodes together, 10 to 100 of
+each), and the first fifth is left out, unless --entries and --warm-up say otherwise.
+Exit codes: 0 every run was ok · 1 at least one run was not")]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct CompareArgs {
     /// Problem: mutex, election, …
@@ -182,6 +207,10 @@ pub(crate) struct CompareArgs {
     /// Loads under which locks are compared
     #[arg(long, env = "KONKLAVE_LOADS", value_enum, default_value_t)]
     pub(crate) loads: Loads,
+    /// Print the difference of every algorithm from this one, pair by pair (same seed, same clients), with its 95 %
+    /// interval and a test of significance
+    #[arg(long, env = "KONKLAVE_AGAINST", value_name = "ALGORITHM")]
+    pub(crate) against: Option<String>,
     /// Skip the trials of fault tolerance
     #[arg(long)]
     pub(crate) no_faults: bool,
@@ -224,6 +253,15 @@ pub(crate) enum Loads {
     /// Low load, then high load
     #[default]
     Both,
+}
+
+/// An axis of a plot.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PlotAxis {
+    /// The horizontal axis
+    X,
+    /// The vertical axis
+    Y,
 }
 
 #[derive(Subcommand, Debug)]

@@ -109,6 +109,8 @@ pub(crate) enum Form {
     Svg,
     /// Space–time diagram as pixels
     Png,
+    /// Space–time diagram as outlines on a page of its size
+    Pdf,
     /// Space–time diagram as a LaTeX document
     Tikz,
     /// Sequence diagram for Markdown pages

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use indicatif::ProgressBar;
 use konklave_catalog::{Catalog, Entry, Error, Load, Scenario};
-use konklave_sweep::{Comparison, Contest, Line, Spread, compare as run, html, svg};
+use konklave_sweep::{Against, Comparison, Contest, Line, Spread, compare as run, html, svg};
 
 use super::run::{number, warn};
 use crate::Done;
@@ -19,6 +19,7 @@ pub(crate) fn compare(catalog: &'static Catalog, args: CompareArgs) -> Done {
     }
     let entries = chosen(catalog, &args)?;
     let problem = entries[0].problem;
+    let against = against(catalog, &args, &entries)?;
     let svg_target = Picture::open_if(args.svg.as_ref())?;
     let html_target = Target::open_if(args.html.as_ref())?;
     let contest = Contest {
@@ -33,6 +34,7 @@ pub(crate) fn compare(catalog: &'static Catalog, args: CompareArgs) -> Done {
         base: args.scenario,
         seeds: args.seeds,
         endurance: !args.no_faults,
+        against,
     };
     let bar = if io::stderr().is_terminal() {
         ProgressBar::new(contest.entries.len() as u64)
@@ -63,8 +65,8 @@ pub(crate) fn compare(catalog: &'static Catalog, args: CompareArgs) -> Done {
         target.finish(html(&all).as_bytes())?;
     }
     match args.format {
-        TableFormat::Text => print(&all)?,
-        TableFormat::Markdown => print_markdown(&all)?,
+        TableFormat::Text => print(&all, against.is_some())?,
+        TableFormat::Markdown => print_markdown(&all, against.is_some())?,
         TableFormat::Json => print_pretty_json(&all)?,
         TableFormat::Jsonl => print_jsonl(&all)?,
         TableFormat::Csv => {
@@ -103,6 +105,26 @@ fn chosen<'a>(catalog: &'a Catalog, args: &CompareArgs) -> Result<Vec<&'a Entry>
     Ok(entries)
 }
 
+/// The algorithm that all others are compared with.
+fn against(
+    catalog: &'static Catalog,
+    args: &CompareArgs,
+    entries: &[&'static Entry],
+) -> Result<Option<&'static Entry>, Error> {
+    let Some(name) = &args.against else { return Ok(None) };
+    let entry = catalog.find(name)?;
+    if !entries.iter().any(|known| known.name() == entry.name()) {
+        let known: Vec<String> = entries.iter().map(|entry| entry.name()).collect();
+        let why =
+            format!("--against {name}: it is not compared; compared are {}", known.join(", "));
+        return Err(Error::Usage(why));
+    }
+    if args.seeds < 2 {
+        return Err(Error::Usage("--against: a difference needs at least two --seeds".into()));
+    }
+    Ok(Some(entry))
+}
+
 fn short(name: &str) -> &str {
     name.split_once('/').map_or(name, |(_, name)| name)
 }
@@ -135,7 +157,7 @@ impl<'a> Shown<'a> {
         let mut cells = vec![short(&line.algorithm).to_owned()];
         for (i, (measured, column)) in line.measured.iter().zip(&self.all.columns).enumerate() {
             let star = if line.best[i] { mark } else { "" };
-            let value = |s: &Spread| format!("{}{star}", number(round(s.mean)));
+            let value = |s: &Spread| format!("{}{}{star}", number(round(s.mean)), interval(s));
             cells.push(measured.as_ref().map_or_else(|| column.without_any(), value));
             if !column.of.is_empty() {
                 cells.push(line.samples[i].map_or("–".into(), |count| count.to_string()));
@@ -206,6 +228,23 @@ fn without(all: &Comparison) -> Vec<(String, Vec<&str>)> {
     reasons
 }
 
+/// Half the width of the interval, with the digits of the mean; nothing for a single run.
+fn interval(s: &Spread) -> String {
+    if s.runs < 2 {
+        return String::new();
+    }
+    let scale = scale(s.mean);
+    format!("±{}", number((s.confidence * scale).round() / scale))
+}
+
+/// The power of ten that keeps three digits of `x`.
+fn scale(x: f64) -> f64 {
+    if x == 0.0 || !x.is_finite() {
+        return 1000.0;
+    }
+    10_f64.powf(2.0 - x.abs().log10().floor()).clamp(1.0, 1000.0)
+}
+
 /// A number with three significant digits.
 fn round(x: f64) -> f64 {
     if x == 0.0 || !x.is_finite() {
@@ -226,16 +265,64 @@ fn cases(all: &Comparison) -> Vec<&'static str> {
     cases
 }
 
-fn print(all: &Comparison) -> io::Result<()> {
-    let mut out = stdout();
-    let best = match all.lines.iter().any(|line| line.best.contains(&true)) {
-        true => "; * is best",
-        false => "",
+/// What the figures mean: intervals, stars, and which part of the runs was measured.
+fn legend(all: &Comparison) -> Vec<String> {
+    let mut legend = Vec::new();
+    if all.seeds > 1 {
+        legend.push("±: 95 % confidence interval of the mean over the seeds".to_owned());
+    }
+    if all.lines.iter().any(|line| line.best.contains(&true)) {
+        let star = "*: best; its interval is apart from all others (equal values share the star)";
+        legend.push(star.into());
+    }
+    for steady in &all.steady {
+        legend.push(format!(
+            "{}: steady state of {} requests of each node, without the first {} of each (warm-up, on average) and \
+             without what comes after a node made its last",
+            steady.case, steady.entries, steady.warm_up
+        ));
+    }
+    legend
+}
+
+/// The differences from one algorithm, a line for each.
+fn print_differences(all: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    let Some(first) = all.differences.first() else { return Ok(()) };
+    let name = short(&first.against);
+    writeln!(
+        out,
+        "\ndifference from {name}, pair by pair; p by the paired t test, adjusted by Holm"
+    )?;
+    let cells = |a: &Against| {
+        let (d, scale) = (&a.difference, scale(a.difference.mean));
+        let confidence = number((d.confidence * scale).round() / scale);
+        [
+            format!("{}, {}", a.case, a.column),
+            short(&a.algorithm).to_owned(),
+            format!("{}±{confidence}", number(round(d.mean))),
+            if d.p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {:.3}", d.p) },
+        ]
     };
+    let rows: Vec<[String; 4]> = all.differences.iter().map(cells).collect();
+    let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2)];
+    for row in &rows {
+        let [what, who, value, p] = row;
+        let [a, b, c] = widths;
+        writeln!(out, "  {what:<a$}  {who:<b$}  {value:>c$}  {p}")?;
+    }
+    Ok(())
+}
+
+fn print(all: &Comparison, differences: bool) -> io::Result<()> {
+    let mut out = stdout();
     let nodes = if all.nodes == 1 { "node" } else { "nodes" };
     let seeds = if all.seeds == 1 { "seed" } else { "seeds" };
     let (problem, n, k) = (&all.problem, all.nodes, all.seeds);
-    writeln!(out, "{problem}: {n} {nodes}, {k} {seeds} each{best}")?;
+    writeln!(out, "{problem}: {n} {nodes}, {k} {seeds} each")?;
+    for line in legend(all) {
+        writeln!(out, "{line}")?;
+    }
     for case in cases(all) {
         let shown = Shown::of(all, case);
         let mut rows = shown.heads().to_vec();
@@ -275,6 +362,9 @@ fn print(all: &Comparison) -> io::Result<()> {
     for (reason, names) in reasons {
         writeln!(out, "  {}\n    {reason}", names.join(", "))?;
     }
+    if differences {
+        print_differences(all, &mut out)?;
+    }
     if all.lines.iter().any(|line| line.endurance.is_some()) {
         writeln!(out, "\nsurvives, at whatever moment it occurs")?;
         let mut told: Vec<&str> = Vec::new();
@@ -295,7 +385,7 @@ fn print(all: &Comparison) -> io::Result<()> {
     out.flush()
 }
 
-fn print_markdown(all: &Comparison) -> io::Result<()> {
+fn print_markdown(all: &Comparison, differences: bool) -> io::Result<()> {
     let mut out = stdout();
     for case in cases(all) {
         let shown = Shown::of(all, case);
@@ -309,6 +399,12 @@ fn print_markdown(all: &Comparison) -> io::Result<()> {
             writeln!(out, "| {} |", shown.cells(line, " ★").join(" | "))?;
         }
         writeln!(out)?;
+    }
+    for line in legend(all) {
+        writeln!(out, "{}\n", line.replace('*', "★"))?;
+    }
+    if differences {
+        print_differences(all, &mut out)?;
     }
     out.flush()
 }

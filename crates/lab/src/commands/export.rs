@@ -13,7 +13,7 @@ use super::draw::options;
 use super::{read_run, readable, salvage};
 use crate::Done;
 use crate::args::{ExportArgs, Form};
-use crate::formats::{parquet, png};
+use crate::formats::{parquet, pdf, png};
 use crate::output::Target;
 
 /// Mermaid's default limit of characters.
@@ -27,7 +27,7 @@ pub(crate) fn export(args: &ExportArgs) -> Done {
     let form = form(args)?;
     let path = args.output.clone().unwrap_or_else(|| args.file.with_extension(ending(form)));
     let on_screen = path == Path::new("-") && io::stdout().is_terminal();
-    if on_screen && matches!(form, Form::Png | Form::Parquet | Form::Runz) {
+    if on_screen && matches!(form, Form::Png | Form::Pdf | Form::Parquet | Form::Runz) {
         return usage("this form is binary; name a file with --output, or use a pipe");
     }
     if path == args.file {
@@ -91,6 +91,7 @@ fn content(form: Form, run: &Run, options: &Options, scale: f32) -> Result<Vec<u
     Ok(match form {
         Form::Svg => svg::draw(run, options).into_bytes(),
         Form::Png => png(&svg::draw(run, options), scale)?,
+        Form::Pdf => pdf(&svg::draw(run, options))?,
         Form::Tikz => tikz(run, options).into_bytes(),
         Form::Mermaid => mermaid(run, options).into_bytes(),
         Form::Plantuml => plantuml(run, options).into_bytes(),
@@ -130,6 +131,7 @@ fn ending(form: Form) -> &'static str {
     match form {
         Form::Svg => "svg",
         Form::Png => "png",
+        Form::Pdf => "pdf",
         Form::Tikz => "tex",
         Form::Mermaid => "mmd",
         Form::Plantuml => "puml",

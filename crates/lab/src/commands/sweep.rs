@@ -1,5 +1,8 @@
 //! `sweep`: parameter studies.
 
+mod differences;
+mod plotting;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
@@ -8,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use konklave_catalog::{Catalog, Error};
+use konklave_catalog::{Catalog, Error, did_you_mean};
 use konklave_sweep::{
     Case, Finding, Fit, Group, Heading, Impossible, LEAST_R2, LEVEL, Progress, Results, Row, SIZES,
     Shard, Study, StudyError, fit, groups, merge, work,
@@ -16,14 +19,14 @@ use konklave_sweep::{
 use serde::Serialize;
 use serde_json::Value;
 
+use self::differences::{Against, differences};
 use super::run::{line_of, number, warn_of_broken};
 use crate::Done;
 use crate::args::{MergeArgs, SweepArgs, SweepCommand};
 use crate::failure::Failure;
 use crate::formats;
 use crate::output::{
-    Colour, Format, Picture, Target, has_room, open_input, paint, print_csv, print_json, read_text,
-    stdout,
+    Colour, Format, Target, has_room, open_input, paint, print_csv, print_json, read_text, stdout,
 };
 
 pub(crate) fn sweep(catalog: &'static Catalog, args: SweepArgs) -> Done {
@@ -46,7 +49,8 @@ pub(crate) fn sweep(catalog: &'static Catalog, args: SweepArgs) -> Done {
     let heading = Heading::new(study.hash(), cases.len() as u64, shard);
     let ours: Vec<Case> = cases.into_iter().filter(|c| shard.has(c.number)).collect();
     known_measure(&args, &ours)?;
-    let plot = Picture::open_if(args.plot.as_ref())?;
+    let against = differences::against(catalog, &args, &study)?;
+    let plot = plotting::target(&args)?;
     let table = table_target(&args)?;
     let (mut rows, ours, mut out) = begin(&args, &heading, ours)?;
     let stop = super::check::interrupt()?;
@@ -64,16 +68,15 @@ pub(crate) fn sweep(catalog: &'static Catalog, args: SweepArgs) -> Done {
     }
     let interrupted = stop.load(Ordering::Relaxed) && rows.len() - kept < ours.len();
     if let (Some(target), false) = (plot, interrupted) {
-        let picture = super::plot::plot(&groups(&rows), &args.measure);
-        target.finish(&picture.map_err(Error::Usage)?)?;
+        plotting::finish(target, &args, &rows)?;
     }
     if let (Some((target, parquet)), false) = (table, interrupted) {
         let results = Results { heading, rows: rows.clone(), cut: false };
-        let table = results.table();
+        let table = results.table(&study.base);
         let bytes = if parquet { formats::parquet(&table)? } else { table.to_csv().into_bytes() };
         target.finish(&bytes)?;
     }
-    report(&args, &rows)?;
+    report(&args, &rows, against.as_deref())?;
     if interrupted {
         let fate = match &args.output {
             Some(_) => "are kept; continue with `--resume`",
@@ -102,23 +105,31 @@ fn warn(cases: &[Case]) {
     }
 }
 
-/// Refuses an unknown measure before the work starts, by means of one run.
+/// Refuses an unknown measure before the work starts, by means of one run of each algorithm.
 fn known_measure(args: &SweepArgs, cases: &[Case]) -> Result<(), Failure> {
-    let Some(first) = cases.first() else { return Ok(()) };
-    let row = work(&cases[..1], "", 1, &AtomicBool::new(false), &mut io::sink(), |_| {});
-    let row = row.map_err(|why| Error::Data(format!("the study: {why}")))?;
-    let known: Vec<&str> = row.iter().flat_map(|r| r.measures.keys().map(String::as_str)).collect();
-    if known.contains(&args.measure.as_str()) || known.is_empty() {
+    let (mut tried, mut known) = (BTreeSet::new(), BTreeSet::new());
+    // Some measures exist only if an event occurred; then the name must be one of the problem.
+    let begins = args.measure.split('.').next().unwrap_or_default();
+    for case in cases.iter().filter(|case| tried.insert(case.entry.name())) {
+        let plan = case.entry.plan(case.scenario.clone())?;
+        let report = case.entry.simulate(&plan, false)?.report;
+        let problem = report.problem.get(case.entry.problem.name);
+        let row = Row::new(case, &report);
+        let by_kind = args.measure.starts_with("messages.by_kind.");
+        if by_kind
+            || row.measures.contains_key(&args.measure)
+            || problem.is_some_and(|p| p.get(begins).is_some())
+        {
+            return Ok(());
+        }
+        known.extend(row.measures.into_keys());
+    }
+    if known.is_empty() {
         return Ok(());
     }
-    // Some measures exist only if an event occurred; then the name of the measure must be one of the problem.
-    let measure = args.measure.split('.').next().unwrap_or_default();
-    let report = first.entry.simulate(&first.entry.plan(first.scenario.clone())?, false)?.report;
-    let problem = report.problem.get(first.entry.problem.name);
-    if problem.is_some_and(|p| p.get(measure).is_some()) {
-        return Ok(());
-    }
-    let why = format!("--measure {}: known measures are {}", args.measure, known.join(", "));
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
+    let near = did_you_mean(&args.measure, names.iter().copied());
+    let why = format!("--measure {}{near}: known measures are {}", args.measure, names.join(", "));
     Err(Error::Usage(why).into())
 }
 
@@ -189,41 +200,42 @@ fn study(args: &SweepArgs) -> Result<Study, Failure> {
         }
         study.vary.insert(key.to_owned(), values.split(',').map(value).collect());
     }
-    let mut base = serde_json::to_value(&study.base).unwrap_or_default();
     for word in &args.set {
-        let wrong = || Error::Usage(format!("--with {word}: expected KEY=VALUE"));
-        let (key, value) = word.split_once('=').ok_or_else(wrong)?;
-        if matches!(key, "nodes" | "seed" | "algorithm") {
-            let why = format!("--with {word}: use --nodes, --seeds or --algorithms instead");
-            return Err(Error::Usage(why).into());
-        }
-        let words = [
-            "hold",
-            "think",
-            "delay",
-            "initiators",
-            "requests",
-            "ids",
-            "topology",
-            "set",
-            "faults",
-        ];
-        let value = match serde_json::from_str(value) {
-            Ok(value) if !words.contains(&key) => value,
-            _ => Value::from(value),
-        };
-        let Value::Object(fields) = &mut base else { continue };
-        if matches!(key, "set" | "faults") {
-            // These options are repeatable.
-            let said = fields.entry(key).or_insert_with(|| Value::from(Vec::<Value>::new()));
-            said.as_array_mut().into_iter().for_each(|list| list.push(value.clone()));
-        } else {
-            fields.insert(key.to_owned(), value);
-        }
-        study.base = serde_json::from_value(base.clone())
-            .map_err(|e| Error::Usage(format!("--with {word}: {e}")))?;
+        with(&mut study.base, word)?;
     }
     Ok(study)
+}
+
+/// Adds `word`, KEY=VALUE, to the common keys of a study.
+fn with(base: &mut BTreeMap<String, Value>, word: &str) -> Result<(), Error> {
+    let Some((key, value)) = word.split_once('=') else {
+        return Err(Error::Usage(format!("--with {word}: expected KEY=VALUE")));
+    };
+    if matches!(key, "nodes" | "seed" | "algorithm") {
+        let why = format!("--with {word}: use --nodes, --seeds or --algorithms instead");
+        return Err(Error::Usage(why));
+    }
+    let value = match serde_json::from_str(value) {
+        Ok(number @ (Value::Number(_) | Value::Bool(_))) => number,
+        _ => Value::from(value),
+    };
+    if matches!(key, "set" | "faults") {
+        // These options are repeatable.
+        let said = base.entry(key.to_owned()).or_insert_with(|| Value::from(Vec::<Value>::new()));
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        said.as_array_mut().into_iter().for_each(|list| list.push(text.clone().into()));
+        return Ok(());
+    }
+    // A wrong key is told now, and a value when the number of nodes is known.
+    let mut fields = serde_json::Map::new();
+    fields.insert(key.to_owned(), Value::Null);
+    if let Err(e) = serde_json::from_value::<konklave_catalog::Scenario>(Value::Object(fields))
+        && e.to_string().contains("unknown field")
+    {
+        return Err(Error::Usage(format!("--with {word}: {e}")));
+    }
+    base.insert(key.to_owned(), value);
+    Ok(())
 }
 
 fn shard(args: &SweepArgs) -> Result<Shard, Failure> {
@@ -381,16 +393,20 @@ struct Report {
     runs: usize,
     groups: Vec<Group>,
     growth: Vec<Growth>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differences: Vec<Against>,
 }
 
-fn report(args: &SweepArgs, rows: &[Row]) -> io::Result<()> {
+fn report(args: &SweepArgs, rows: &[Row], against: Option<&str>) -> io::Result<()> {
     let groups = groups(rows);
+    let differences = against.map_or(Vec::new(), |name| differences(rows, &args.measure, name));
     let growth = growth(&groups, &args.measure);
     match args.format {
-        Format::Text => print(args, &groups, &growth),
+        Format::Text => print(args, &groups, &growth, &differences),
         Format::Json | Format::Jsonl => {
             let schema = "konklave.sweep-report/1";
-            print_json(&Report { schema, runs: rows.len(), groups, growth }, args.format)
+            let runs = rows.len();
+            print_json(&Report { schema, runs, groups, growth, differences }, args.format)
         }
         Format::Csv => print_csv(&groups.iter().flat_map(csv).collect::<Vec<_>>()),
     }
@@ -462,7 +478,12 @@ fn shown(parameters: &BTreeMap<String, Value>) -> String {
     words.join(" ")
 }
 
-fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()> {
+fn print(
+    args: &SweepArgs,
+    groups: &[Group],
+    growth: &[Growth],
+    differences: &[Against],
+) -> io::Result<()> {
     let mut out = stdout();
     let width = groups.iter().map(|g| g.algorithm.len()).max().unwrap_or(0);
     for group in groups {
@@ -512,6 +533,7 @@ fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()
         let formula = g.formula.as_ref().map_or(String::new(), |f| format!("; the formula: {f}"));
         writeln!(out, "{formula}")?;
     }
+    differences::print(&mut out, differences, width)?;
     out.flush()
 }
 

@@ -22,6 +22,19 @@ pub trait Data: Any + fmt::Debug + erased_serde::Serialize + Send + Sync {
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
+/// The size of `value` in bytes, encoded as networks encode it (postcard).
+pub fn encoded_size(value: &impl Data) -> usize {
+    struct Erased<'a>(&'a dyn erased_serde::Serialize);
+    impl Serialize for Erased<'_> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            erased_serde::serialize(self.0, serializer)
+        }
+    }
+    // Counting bytes fails only for values without a length, which no network could send.
+    postcard::serialize_with_flavor(&Erased(value), postcard::ser_flavors::Size::default())
+        .unwrap_or(0)
+}
+
 impl<T> Data for T
 where
     T: Clone + Eq + Hash + fmt::Debug + Serialize + Send + Sync + 'static,

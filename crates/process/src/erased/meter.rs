@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::{AnyData, AnyProcess, FOREIGN, Recordable};
-use crate::{Meter, ProcessId};
+use crate::{Meter, ProcessId, Window};
 
 /// The measures of any problem.
 pub struct AnyMeter(Box<dyn Object>);
@@ -14,6 +14,8 @@ trait Object: Send {
     fn as_any(&self) -> &dyn Any;
     fn on_request(&mut self, now: u64, at: ProcessId, request: &AnyData);
     fn on_indication(&mut self, now: u64, at: ProcessId, indication: &AnyData);
+    fn on_arrival(&mut self, arrived: u64, at: ProcessId);
+    fn window(&self) -> Window;
     fn on_crash(&mut self, now: u64, at: ProcessId);
 }
 
@@ -29,6 +31,12 @@ impl<P: Recordable, T: Meter<P> + Send + 'static> Object for Typed<P, T> {
     }
     fn on_indication(&mut self, now: u64, at: ProcessId, indication: &AnyData) {
         self.0.on_indication(now, at, indication.get());
+    }
+    fn on_arrival(&mut self, arrived: u64, at: ProcessId) {
+        self.0.on_arrival(arrived, at);
+    }
+    fn window(&self) -> Window {
+        self.0.window()
     }
     fn on_crash(&mut self, now: u64, at: ProcessId) {
         self.0.on_crash(now, at);
@@ -53,6 +61,12 @@ impl Meter<AnyProcess> for AnyMeter {
     }
     fn on_indication(&mut self, now: u64, at: ProcessId, indication: &AnyData) {
         self.0.on_indication(now, at, indication);
+    }
+    fn on_arrival(&mut self, arrived: u64, at: ProcessId) {
+        self.0.on_arrival(arrived, at);
+    }
+    fn window(&self) -> Window {
+        self.0.window()
     }
     fn on_crash(&mut self, now: u64, at: ProcessId) {
         self.0.on_crash(now, at);

@@ -66,7 +66,7 @@ impl Told<'_> {
     }
 
     fn served(&self, measure: &str) -> Result<f64, String> {
-        let served = self.row.measures.get(measure).copied().filter(|served| *served > 0.0);
+        let served = self.row.measure(measure).filter(|served| *served > 0.0);
         served.ok_or_else(|| "no request was granted".into())
     }
 
@@ -77,8 +77,12 @@ impl Told<'_> {
 
     /// The formula for S, and what one entry takes when someone is waiting at every exit.
     fn in_turn(&self) -> Formula {
-        let count = |name: &str| self.row.measures.get(name).copied().unwrap_or(0.0);
-        let (entries, handed_over) = (count("entries"), count("sync_delay.count"));
+        let count = |name: &str| self.row.measure(name).unwrap_or(0.0);
+        if self.plan.config.think.is_open() || !self.plan.config.script.is_empty() {
+            return Err("only if clients ask again after they were served (closed load)".into());
+        }
+        let entries = if count("measured.entries") > 0.0 { "measured.entries" } else { "entries" };
+        let (entries, handed_over) = (count(entries), count("sync_delay.count"));
         if entries < 2.0 || handed_over + 1.0 < entries {
             return Err("only if a node waits at every exit".into());
         }

@@ -109,10 +109,20 @@ fn bar(
         out,
         "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"9\" fill=\"{colour}\"/>"
     );
+    let (from, to) = ((s.mean - s.confidence).max(0.0), (s.mean + s.confidence).min(1.2 * most));
+    if s.confidence > 0.0 {
+        let (from, to, middle) = (x + from / most * BAR, x + to / most * BAR, y + 4.5);
+        let _ = writeln!(
+            out,
+            "<path d=\"M{from:.1} {middle:.1}H{to:.1}M{from:.1} {y:.1}v9M{to:.1} {y:.1}v9\" fill=\"none\" \
+             stroke=\"black\"/>"
+        );
+    }
+    let reach = width.max(to / most * BAR);
     let weight = if line.best[column] { "font-weight=\"bold\"" } else { "" };
     let star = if line.best[column] { " ★" } else { "" };
     let value = format!("{:.2}{star}", s.mean);
-    text(out, (x + width + 4.0, y + 9.0), &value, &format!("font-size=\"10\" {weight}"));
+    text(out, (x + reach + 4.0, y + 9.0), &value, &format!("font-size=\"10\" {weight}"));
 }
 
 /// The text for a measure without values.

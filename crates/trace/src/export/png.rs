@@ -36,8 +36,8 @@ pub enum PngError {
     Encoding(String),
 }
 
-/// `svg` as PNG on a light ground, with `scale` points for each of its units.
-pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PngError> {
+/// `svg` with its text in our font.
+pub(super) fn read(svg: &str) -> Result<usvg::Tree, PngError> {
     let mut fonts = fontdb::Database::new();
     FONTS.iter().for_each(|font| fonts.load_font_data(font.to_vec()));
     fonts.set_sans_serif_family("DejaVu Sans");
@@ -46,7 +46,12 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PngError> {
         font_family: "DejaVu Sans".into(),
         ..usvg::Options::default()
     };
-    let tree = usvg::Tree::from_str(svg, &options).map_err(|e| PngError::NoSvg(e.to_string()))?;
+    usvg::Tree::from_str(svg, &options).map_err(|e| PngError::NoSvg(e.to_string()))
+}
+
+/// `svg` as PNG on a light ground, with `scale` points for each of its units.
+pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PngError> {
+    let tree = read(svg)?;
     let (width, height) = (tree.size().width() * scale, tree.size().height() * scale);
     let (width, height) = (width.ceil(), height.ceil());
     let too_large = PngError::TooLarge { width: width as u64, height: height as u64 };

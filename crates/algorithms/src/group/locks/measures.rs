@@ -10,6 +10,8 @@ use crate::Metric;
 #[derive(Clone, Debug)]
 pub struct LockMeasures {
     asked: ProcessMap<Option<u64>>,
+    /// When the next request of each client arrived, if it arrived by itself.
+    arrived: ProcessMap<Option<u64>>,
     entries: ProcessMap<u64>,
     inside: ProcessMap<bool>,
     /// When the lock was released while a process waited for it.
@@ -31,6 +33,7 @@ impl LockMeasures {
     pub fn new(group: &Group) -> Self {
         Self {
             asked: ProcessMap::new(group, None),
+            arrived: ProcessMap::new(group, None),
             entries: ProcessMap::new(group, 0),
             inside: ProcessMap::new(group, false),
             free_since: None,
@@ -111,7 +114,8 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for LockMe
                 let Some(asked) = self.asked[at].take() else { return };
                 self.inside[at] = true;
                 self.entries[at] += 1;
-                self.wait_max = self.wait_max.max(Some(now - asked));
+                let arrived = self.arrived[at].take().unwrap_or(asked);
+                self.wait_max = self.wait_max.max(Some(now - arrived));
                 if self.lone.take() == Some(at) {
                     self.lone_max = self.lone_max.max(Some(now - asked));
                 }
@@ -134,7 +138,12 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for LockMe
         }
     }
 
+    fn on_arrival(&mut self, arrived: u64, at: ProcessId) {
+        self.arrived[at] = Some(arrived);
+    }
+
     fn on_crash(&mut self, now: u64, at: ProcessId) {
+        self.arrived[at] = None;
         self.asked[at] = None;
         self.left(now, at);
     }
@@ -147,7 +156,7 @@ pub struct LockSummary {
     pub entries: u64,
     /// The same for each process.
     pub entries_per_node: Vec<(ProcessId, u64)>,
-    /// The longest time from request to grant.
+    /// The longest time from the arrival of a request to its grant.
     pub wait_max: Option<f64>,
     /// The longest time from a release to the next grant while a process waits.
     pub hand_over_max: Option<f64>,
