@@ -145,14 +145,13 @@ pub(crate) struct RunFacts {
 pub(crate) fn report(
     entry: &Entry,
     plan: &Plan,
-    run: RunFacts,
+    mut run: RunFacts,
     meter: &AnyMeter,
     monitor: &AnyMonitor,
 ) -> RunReport {
     let bounds = bounds(entry, plan, &run, meter);
     let unending = unending(entry, plan, &run);
-    let mut violations: Vec<ViolationReport> = run
-        .violations
+    let mut violations: Vec<ViolationReport> = std::mem::take(&mut run.violations)
         .into_iter()
         .map(|(at, property, detail)| ViolationReport {
             property,
