@@ -212,7 +212,8 @@ fn plots_that_cannot_be_are_refused() {
         (format!("--plot {plot} --measure lost --log y"), "values above 0"),
         (format!("--plot {}", folder.file("p.gif")), ".svg, .png or .pdf"),
     ] {
-        let said = konklave_line(&format!("sweep --algorithms central --nodes 2,4 --seeds 2 {options}"));
+        let said =
+            konklave_line(&format!("sweep --algorithms central --nodes 2,4 --seeds 2 {options}"));
         assert_eq!(said.code, 64, "{options}: {}", said.err);
         assert!(said.err.contains(why), "{options}: {}", said.err);
     }
@@ -243,7 +244,10 @@ fn differences_are_told_to_people_and_machines() {
     let said = konklave_line(&format!("{base} --format json"));
     let report: Value = serde_json::from_str(&said.out).expect("JSON");
     let difference = &report["differences"][0];
-    assert_eq!((&difference["algorithm"], &difference["pairs"]), (&"mutex/raymond".into(), &5.into()));
+    assert_eq!(
+        (&difference["algorithm"], &difference["pairs"]),
+        (&"mutex/raymond".into(), &5.into())
+    );
     assert!(difference["p"].as_f64().is_some_and(|p| (0.0..=1.0).contains(&p)), "{report:#}");
     for (line, why) in [
         (base.replace("--against central", "--against lamport"), "it is not in the study"),
