@@ -129,6 +129,8 @@ Examples:
   konklave run chang-roberts -n 8 --ids random --initiators all
   konklave run mutex/central -n 5 --entries 10 --hold 2 --delay uniform:0.5..1.5 --seed 7
   konklave run suzuki-kasami -n 3 --fault lose:/Token --story
+  konklave run raymond -n 8 --entries 50 --think arrivals:60 --warm-up 10
+  konklave run central -n 8 --entries 20 --skew 1.2 --service 0.3 --bandwidth 50
   konklave run ricart-agrawala -n 3 --svg run.svg --record run.run
   konklave run --scenario lossy.toml --format json")]
 #[command(allow_negative_numbers = true)]

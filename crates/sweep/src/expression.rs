@@ -160,13 +160,13 @@ mod tests {
         let fill = |value: Value| fill(&value, 5);
         assert_eq!(fill("n*10".into()), Value::from(50));
         assert_eq!(fill("1/n".into()), Value::from(0.2));
-        assert_eq!(fill("exponential:10*n".into()), "exponential:50".into());
-        assert_eq!(fill("uniform:n..2*n".into()), "uniform:5..10".into());
-        assert_eq!(fill("arrivals:n/2".into()), "arrivals:2.5".into());
+        assert_eq!(fill("exponential:10*n".into()), Value::from("exponential:50"));
+        assert_eq!(fill("uniform:n..2*n".into()), Value::from("uniform:5..10"));
+        assert_eq!(fill("arrivals:n/2".into()), Value::from("arrivals:2.5"));
         let faults = ["crash:n-1@3", "lose:/Token#2"].map(Value::from);
         let filled = ["crash:4@3", "lose:/Token#2"].map(Value::from);
-        assert_eq!(fill(faults.to_vec().into()), filled.to_vec().into());
-        assert_eq!(fill("random".into()), "random".into());
-        assert_eq!(fill(7.into()), 7.into());
+        assert_eq!(fill(Value::from(faults.to_vec())), Value::from(filled.to_vec()));
+        assert_eq!(fill("random".into()), Value::from("random"));
+        assert_eq!(fill(Value::from(7)), Value::from(7));
     }
 }

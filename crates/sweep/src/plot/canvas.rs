@@ -126,7 +126,7 @@ pub(super) fn svg(canvas: &Canvas) -> String {
         mm(width),
         mm(height)
     );
-    let point = |x, y| format!("{x:.2},{y:.2}");
+    let point = |x: f64, y: f64| format!("{x:.2},{y:.2}");
     for shape in &canvas.shapes {
         let _ = match shape {
             Shape::Line(points, pen) => {
@@ -182,13 +182,13 @@ pub(super) fn tikz(canvas: &Canvas) -> String {
     );
     let mut colours: Vec<&str> = Vec::new();
     for shape in &canvas.shapes {
-        let used: &[&str] = match shape {
-            Shape::Line(_, pen) => &[pen.colour],
-            Shape::Area(_, fill, colour) => &[*fill, *colour],
-            Shape::Text { .. } => &[],
+        let used: Vec<&str> = match shape {
+            Shape::Line(_, pen) => vec![pen.colour],
+            Shape::Area(_, fill, colour) => vec![*fill, *colour],
+            Shape::Text { .. } => Vec::new(),
         };
         for colour in used {
-            if !colours.contains(colour) {
+            if !colours.contains(&colour) {
                 colours.push(colour);
                 let rgb = colour.trim_start_matches('#').to_uppercase();
                 let _ = writeln!(out, "\\definecolor{{c{rgb}}}{{HTML}}{{{rgb}}}");
@@ -196,7 +196,7 @@ pub(super) fn tikz(canvas: &Canvas) -> String {
         }
     }
     let name = |colour: &str| format!("c{}", colour.trim_start_matches('#').to_uppercase());
-    let point = |x, y| format!("({x:.2},{y:.2})");
+    let point = |x: f64, y: f64| format!("({x:.2},{y:.2})");
     for shape in &canvas.shapes {
         let _ = match shape {
             Shape::Line(points, pen) => {

@@ -74,7 +74,7 @@ pub(super) fn draw(figure: &Figure) -> Canvas {
             width: panel_width - left - 6.0,
             height: panel_height - title - SMALL - TEXT - 10.0,
         };
-        draw_axes(&mut canvas, figure, frame, (column as f64 * panel_width, &ticks));
+        draw_axes(&mut canvas, figure, frame, (column as f64 * panel_width, &ticks[..]));
         if !panel.title.is_empty() {
             let at = (frame.left + frame.width / 2.0, frame.top - 4.0);
             canvas.text(at, &panel.title, TEXT, Anchor::Middle);

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use resvg::usvg::tiny_skia_path::PathSegment;
-use resvg::usvg::{FillRule, Group, LineCap, LineJoin, Node, Paint, Path, Transform};
+use resvg::usvg::tiny_skia_path::{PathSegment, Transform};
+use resvg::usvg::{FillRule, Group, LineCap, LineJoin, Node, Paint, Path};
 
 use super::png::{PngError, read};
 
