@@ -56,7 +56,7 @@ impl IntoFuture for Campaign {
 
 /// The leadership of this session, until it is lost, resigned or dropped.
 #[derive(Debug)]
-#[must_use = "who drops its leadership leads no more"]
+#[must_use = "a leadership that is dropped ends"]
 pub struct Leadership(Guard);
 
 impl Leadership {

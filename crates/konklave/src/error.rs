@@ -53,7 +53,7 @@ pub enum Error {
         algorithm: crate::LockAlgorithm,
     },
     /// Nobody holds it, or not with this token.
-    #[error("{0}: nobody holds it, or not with this token")]
+    #[error("{0}: no client holds it, or none with this token")]
     NotHeld(String),
     /// The name is invalid.
     #[error("{0:?} is not a valid name: 1 to 255 bytes, without control characters")]

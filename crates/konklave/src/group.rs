@@ -186,7 +186,7 @@ impl Drop for Group {
 
 /// A request of a new member for this member's state. Dropped without an answer, it gives an empty state.
 #[derive(Debug)]
-#[must_use = "who joins waits for this"]
+#[must_use = "a new member waits for this state"]
 pub struct Snapshot {
     session: Session,
     number: u64,

@@ -447,7 +447,7 @@ impl Topology {
     /// * Listed edges fit the ring shapes if they are exactly the cycle in node order.
     /// * A directed ring fits nothing else: its links work one way only.
     /// * One node fits everything. Two linked nodes fit everything, too: each
-    /// has the other as its only neighbour, successor and predecessor.
+    ///   has the other as its only neighbour, successor and predecessor.
     pub fn fits(&self, shape: Shape) -> bool {
         if self.len() <= 2 {
             return self.is_connected();

@@ -393,7 +393,7 @@ impl<P: Algorithm + Portable> Seen<P> {
     /// The last steps of the run as a story; the run is simulated again for it.
     fn last_steps(&self) -> String {
         if self.steps > MOST_TOLD {
-            return format!("({} steps: too many to be told)", self.steps);
+            return format!("({} steps: too many to print)", self.steps);
         }
         let watch = self.case.simulated_watch();
         let story = konklave_catalog::simulated_story(erased::<P>(), self.case.simulation(&watch));

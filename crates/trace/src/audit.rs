@@ -118,7 +118,7 @@ impl<'a> Audit<'a> {
         let errs = !WORLDS[1..].contains(&&*self.header.world);
         let said = format!("p{me} hears of p{peer}");
         if peer == me {
-            return Err(wrong("nobody suspects or trusts itself", said, "another one"));
+            return Err(wrong("a process suspects or trusts itself", said, "another one"));
         }
         if errs || self.node(peer)?.is_notable() {
             return Ok(());
@@ -158,7 +158,7 @@ impl<'a> Audit<'a> {
         let Some(message) = self.messages.get_mut(&id) else {
             let sent = self.messages.last_key_value().map_or(0, |(last, _)| *last);
             let known = format!("a message that was sent: 1 to {sent}");
-            return Err(wrong("a message arrives that nobody sent", id, known));
+            return Err(wrong("a message arrives that was never sent", id, known));
         };
         let way = |from, to| format!("message {id} from p{from} to p{to}");
         if (message.from, message.to) != (from, to) {

@@ -654,7 +654,7 @@ pub(super) mod tests {
         assert_eq!(attach(&link, 8), number + 1);
         assert!(
             link.state().blocked_writer.is_none(),
-            "who cannot write learns that it is out of use"
+            "a writer learns that its connection is out of use"
         );
         assert_eq!(link.writer_awake(number), None);
     }

@@ -255,10 +255,7 @@ impl Topology {
         }
         // One node has only one connected graph, and so do two, for all parameters.
         if m >= n && n > 2 {
-            let rule = format!(
-                "nobody has more than {0} others to be linked with (scale-free:{0})",
-                n - 1
-            );
+            let rule = format!("a node can have at most {0} links (scale-free:{0})", n - 1);
             return Err(TopologyError::Impossible { name, n, rule });
         }
         check_edges(&name, n as f64 * m.min(n) as f64)?;

@@ -379,7 +379,7 @@ impl Topology {
     ///
     /// * `ring: 3 1 2` or `directed-ring: 3 1 2`, alone: the nodes in ring order.
     /// * `u v` or `u v weight` in every line: edges, each once. Weights must be numbers, but are
-    /// not stored.
+    ///   not stored.
     /// * `u: v w x` in every line: the neighbours of u. Both ends may name an edge.
     ///
     /// The latter two may begin with `nodes: 3 1 2`. This line sets the node order and allows

@@ -98,7 +98,7 @@ impl<'a> Bytes<'a> {
         }
         let name = |number: u64| {
             let name = usize::try_from(number).ok().and_then(|number| known.names.get(number));
-            name.cloned().ok_or(Bad::Nonsense("a name was never told"))
+            name.cloned().ok_or(Bad::Nonsense("a name is used before it is defined"))
         };
         let variant = |this: &mut Self, name: String| -> Result<Value, Bad> {
             let inner = this.nested(known, depth + 1)?;
@@ -160,7 +160,7 @@ impl<'a> Bytes<'a> {
             let name = if key & 1 == 0 {
                 let name =
                     usize::try_from(key >> 1).ok().and_then(|number| known.names.get(number));
-                name.cloned().ok_or(Bad::Nonsense("a name was never told"))?
+                name.cloned().ok_or(Bad::Nonsense("a name is used before it is defined"))?
             } else {
                 let bytes = self.take(usize::try_from(key >> 1).map_err(|_| Bad::CutOff)?)?;
                 let text = std::str::from_utf8(bytes);

@@ -194,7 +194,7 @@ impl Reading<'_> {
                 let id = self.next_id.wrapping_sub(self.bytes.varint()?);
                 let sent = self.bodies.get(&id);
                 let (from, body) =
-                    sent.cloned().ok_or(Bad::Nonsense("a message arrives that nobody sent"))?;
+                    sent.cloned().ok_or(Bad::Nonsense("a message arrives that was never sent"))?;
                 InputRecord::Message { from, id, body }
             }
             MESSAGE => {

@@ -6,7 +6,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Elections",
         name: "rejoin",
-        says: "who was down joins in again when it restarts",
+        says: "a crashed process joins in again when it restarts",
         command: "run bully -n 4 --initiators 0 --fault crash:3@0.5 --fault restart:3@20 --set mode=hardened",
         reads: "/election/leader",
         finds: "3",

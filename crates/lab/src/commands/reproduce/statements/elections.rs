@@ -11,7 +11,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/election/leader",
         finds: "2",
         verdict: Verdict::Imprecise,
-        remark: "waves and adoption elect the highest of those who start",
+        remark: "waves and adoption elect the highest of the initiators",
     },
     Statement {
         chapter: "Elections",
@@ -76,7 +76,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Bully",
         name: "bully-late",
-        says: "worst case: O(n²) messages, whoever notices",
+        says: "worst case: O(n²) messages, whichever process notices the crash",
         command: "run bully -n 5 --down 4 --script 0@0,1@50,2@100,3@150",
         reads: "/messages/sent",
         finds: "42",
@@ -91,7 +91,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/property",
         finds: "deadlock",
         verdict: Verdict::Wrong,
-        remark: "who answered may crash: one must wait for the coordinator with a second timeout",
+        remark: "a process that answered may crash: wait for the coordinator with a second timeout",
     },
     Statement {
         chapter: "Ring with lists",
@@ -101,7 +101,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/messages/sent",
         finds: "14",
         verdict: Verdict::Imprecise,
-        remark: "with one initiator and one dead node; 2n if nobody is dead, 2ns with s initiators",
+        remark: "with one initiator and one dead node; 2n if no node is dead, 2ns with s initiators",
     },
     Statement {
         chapter: "Ring with lists",
@@ -146,12 +146,12 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ring with lists",
         name: "ring-faults",
-        says: "there are no faults, and who fails is skipped",
+        says: "there are no faults, and a failed process is skipped",
         command: "run ring-list -n 8 --initiators 0 --fault crash:3@1.5",
         reads: "/verdict",
         finds: "stuck",
         verdict: Verdict::Wrong,
-        remark: "who was down before is skipped; who fails with the message in hand takes it along (mode=hardened goes on)",
+        remark: "a process that was down before is skipped; if a process crashes with the message, the message is lost (mode=hardened goes on)",
     },
     Statement {
         chapter: "Chang–Roberts (report)",
@@ -176,7 +176,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-step-down",
-        says: "the incumbent must step down when it hears of an election",
+        says: "the incumbent must step down when it receives a message of an election",
         command: "check chang-roberts --mistake no-step-down -n 2 --requests 2,0 --crash 1 --restart 1 --property unique",
         reads: "/property",
         finds: "one leader at a time",
@@ -186,7 +186,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-own-id",
-        says: "whoever gets its own proposal has the highest id of all, and leads",
+        says: "a process that gets its own proposal back has the highest id of all, and leads",
         command: "run chang-roberts -n 3 --ids asc --initiators 2 --fault delay:2>0/Propose#1+20 --fault crash:2@1 --fault restart:2@5:nothing",
         reads: "/verdict",
         finds: "violated",
@@ -196,7 +196,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Chang–Roberts (report)",
         name: "chang-roberts-orphan",
-        says: "a message whose owner is gone goes round for ever",
+        says: "a message goes round for ever if its sender has crashed",
         command: "check chang-roberts --mistake no-hop-limit -n 3 --crash 1 --property livelock",
         reads: "/property",
         finds: "livelock",
@@ -281,7 +281,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/property",
         finds: "right winner",
         verdict: Verdict::Wrong,
-        remark: "it must be sent back with the id of who sends it",
+        remark: "it must be sent back with the id of its sender",
     },
     Statement {
         chapter: "Trees",
@@ -291,6 +291,6 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/property",
         finds: "acyclic parents",
         verdict: Verdict::Wrong,
-        remark: "equal is not enough, and who is not attached must not look nearest",
+        remark: "equal is not enough, and a detached process must not look nearest",
     },
 ];

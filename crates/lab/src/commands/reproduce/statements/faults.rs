@@ -17,7 +17,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-fair",
-        says: "who asks first gets the token first",
+        says: "the process that requests first gets the token first",
         command: "run central -n 5 --entries 20 --hold 5",
         reads: "/mutex/order_inversions",
         finds: "0",
@@ -122,7 +122,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/verdict",
         finds: "stuck",
         verdict: Verdict::Holds,
-        remark: "with patience=1 (ours) someone asks round, and makes one",
+        remark: "with patience=1 (ours) a waiting process asks all others, and creates a new token",
     },
     Statement {
         chapter: "Token ring",
@@ -137,7 +137,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Token algorithms",
         name: "suzuki-kasami-requester",
-        says: "who has sent a request must not fail",
+        says: "a process that has sent a request must not fail",
         command: "run suzuki-kasami -n 5 --requests 1,1,1,0,0 --hold 5 --fault crash:1@8",
         reads: "/verdict",
         finds: "stuck",

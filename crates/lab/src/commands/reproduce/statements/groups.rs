@@ -81,7 +81,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/property",
         finds: "uniform agreement",
         verdict: Verdict::Imprecise,
-        remark: "by all that work is not enough: who crashed may have acted on what the others never see, unless delivery waits for a majority",
+        remark: "delivery by all live members is not enough: a crashed member may have acted on a message that the others never see, unless delivery waits for a majority",
     },
     Statement {
         chapter: "Group communication",

@@ -11,7 +11,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/mutex/throughput",
         finds: "0.167",
         verdict: Verdict::Holds,
-        remark: "1/(T + 5T), if someone always wants to enter",
+        remark: "1/(T + 5T), if a process always waits to enter",
     },
     Statement {
         chapter: "Measures",
@@ -141,7 +141,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/mutex/response/max",
         finds: "7",
         verdict: Verdict::Holds,
-        remark: "alone, E = 5; E for who has the token",
+        remark: "alone, E = 5; E for the process with the token",
     },
     Statement {
         chapter: "Token algorithms",
@@ -166,7 +166,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Token algorithms",
         name: "raymond-locality",
-        says: "who is near the token waits less",
+        says: "a process near the token waits less",
         command: "run raymond -n 15 --topology tree:2 --script 7@0,8@1 --hold 20",
         reads: "/mutex/sync_delay/mean",
         finds: "2",
@@ -201,12 +201,12 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/mutex/wait/max",
         finds: "5",
         verdict: Verdict::Holds,
-        remark: "who has just had it waits for a whole round",
+        remark: "the process that has just had it waits for a whole round",
     },
     Statement {
         chapter: "Token algorithms",
         name: "perpetuum-unbounded",
-        says: "messages without bound, even if nobody wants to enter",
+        says: "messages without bound, even if no process wants to enter",
         command: "run token-ring -n 5 --set mode=perpetual --requests 0,0,0,0,0 --time-limit 100",
         reads: "/messages/sent",
         finds: "101",

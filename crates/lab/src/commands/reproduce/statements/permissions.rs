@@ -161,7 +161,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/property",
         finds: "mutual exclusion",
         verdict: Verdict::Wrong,
-        remark: "who is only slow is taken for dead, and both are inside",
+        remark: "a slow process is taken for crashed, and both are inside",
     },
     Statement {
         chapter: "Ricart–Agrawala",

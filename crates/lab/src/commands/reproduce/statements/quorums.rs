@@ -46,12 +46,12 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Maekawa",
         name: "maekawa-failed",
-        says: "FAILED only to who asks late (paper)",
+        says: "FAILED only to a process that requests late (paper)",
         command: "check maekawa --mistake no-displaced-failed -n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
         reads: "/property",
         finds: "deadlock",
         verdict: Verdict::Wrong,
-        remark: "found by Sanders: who is displaced must be told, too",
+        remark: "found by Sanders: a displaced request must get FAILED, too",
     },
     Statement {
         chapter: "Maekawa",
@@ -151,7 +151,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/0/delays",
         finds: "[[null,1.0,1.0,1.0],[1.0,null,1.0,1.0],[2.0,2.0,null,2.0],[2.0,2.0,2.0,null]]",
         verdict: Verdict::Holds,
-        remark: "all twelve; the 0 on the diagonal is a convention: who enters again asks again",
+        remark: "all twelve; the 0 on the diagonal is a convention: to enter again, a process must request again",
     },
     Statement {
         chapter: "Sanders",
@@ -201,7 +201,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/property",
         finds: "deadlock",
         verdict: Verdict::Holds,
-        remark: "whoever drops it then is in a deadlock: it must be kept until its lock arrives",
+        remark: "a process that drops it is in a deadlock: it must be kept until its lock arrives",
     },
     Statement {
         chapter: "Cao–Singhal",

@@ -21,7 +21,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/messages/by_kind/Propose",
         finds: "15",
         verdict: Verdict::Holds,
-        remark: "7 + 8; the other 8 say who was elected",
+        remark: "7 + 8; the other 8 announce the leader",
     },
     Statement {
         chapter: "Chang–Roberts (report)",
@@ -56,7 +56,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ring program (report)",
         name: "ring-hand-over",
-        says: "a worker whose neighbour does not take in time knows that it failed",
+        says: "if a neighbour does not take a message in time, the worker knows that it failed",
         command: "buffer printed --workers 2 --initiators 2",
         reads: "/wrongly_failed",
         finds: "2",
@@ -66,7 +66,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ring program (report)",
         name: "ring-worker-sleep",
-        says: "each worker sleeps 500 ms after a task; whoever is not taken from in time goes on to the next",
+        says: "each worker sleeps 500 ms after a task; a worker whose message is not taken in time goes on to the next",
         command: "buffer printed --workers 3 --timeout 400",
         reads: "/wrongly_failed",
         finds: "2",

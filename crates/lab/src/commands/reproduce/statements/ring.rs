@@ -11,7 +11,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         reads: "/shortest/false_taken",
         finds: "6",
         verdict: Verdict::Wrong,
-        remark: "the controller's put is outside it: after six steps its message is taken, and the neighbour is told that its own was",
+        remark: "the controller's put is outside it: after six steps its message is taken, and the neighbour learns that its own was",
     },
     Statement {
         chapter: "Ring program (report)",

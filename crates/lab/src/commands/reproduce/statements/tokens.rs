@@ -36,7 +36,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Token algorithms",
         name: "suzuki-kasami-holder",
-        says: "(paper) 0 messages for who has the token",
+        says: "(paper) 0 messages for the process with the token",
         command: "run suzuki-kasami -n 5 --requests 3,0,0,0,0",
         reads: "/messages/sent",
         finds: "0",
