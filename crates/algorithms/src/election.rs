@@ -39,39 +39,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Algorithm, Metric, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
 
-/// What the application asks.
+/// The request of the application.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Request {
     /// Start an election.
     Elect,
 }
 
-/// What the application is told.
+/// The indications to the application.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Indication {
-    /// We take part as a candidate of our own. Said by algorithms that elect among the initiators:
-    /// a process that was captured before it could start is none.
+    /// The process is a candidate. Only algorithms that elect among the initiators say so: a process that was captured
+    /// before it could start is no candidate.
     Candidate,
-    /// We lead, from now on, in this epoch.
+    /// The process leads from now on, in this epoch.
     Leading {
-        /// Which election this is; 0 in textbook algorithms, which know no epochs.
+        /// The number of the election; 0 in textbook algorithms, which have no epochs.
         epoch: u32,
     },
-    /// Someone else leads.
+    /// Another process leads.
     Following {
-        /// Who; none where processes have no names.
+        /// The leader; none if processes have no ids.
         leader: Option<ProcessId>,
-        /// Which election this is.
+        /// The number of the election.
         epoch: u32,
     },
-    /// We know of no leader any more: an election has begun, or we stepped down.
+    /// The process knows of no leader any more: an election has begun, or it stepped down.
     Deposed,
     /// There will be no leader: the topology has a loop.
     Loop,
 }
 
 impl Indication {
-    /// What `me` is told of the election of `leader`, where there are no epochs.
+    /// The indication to `me` that `leader` won, without epochs.
     pub(crate) fn outcome(leader: ProcessId, me: ProcessId) -> Self {
         if leader == me {
             Self::Leading { epoch: 0 }

@@ -1,8 +1,8 @@
 //! A failure detector by heartbeats: eventually perfect, ◇P (Chandra, Toueg).
 //!
-//! Every process sends a heartbeat to every other one in each period, and suspects a process after
-//! several silent periods. After a wrong suspicion that process is allowed one more silent period.
-//! If delays have a bound, known or not, the allowance reaches it: then no suspicion is wrong.
+//! In each period every process sends a heartbeat to every other one. It suspects a process when several periods have
+//! ended since the last heartbeat. After a wrong suspicion it allows that process one period more. If delays have a
+//! bound, known or not, the allowance reaches it: then no suspicion is wrong.
 
 mod sheet;
 #[cfg(test)]
@@ -20,9 +20,9 @@ use super::Indication;
 /// One process of the detector.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Heartbeat {
-    /// The silent periods of each process.
+    /// The number of periods that have ended since the last heartbeat of each process.
     silent: ProcessMap<u32>,
-    /// The silent periods that each process is allowed.
+    /// The number of period ends at which each process is suspected.
     patience: ProcessMap<u32>,
     suspected: ProcessSet,
     #[serde(skip)]

@@ -9,10 +9,9 @@ use smallvec::SmallVec;
 
 use crate::{Bound, Facts, Setup};
 
-/// The edges of one process: port i leads to the neighbour with the i-th lowest id. What an
-/// algorithm notes of each (`N`, shown and recorded as the list of these) stands beside it: who
-/// looks for a sender's port has found both. A few, as most processes of a tree have, are kept where
-/// the process is.
+/// The edges of one process: port i leads to the neighbour with the i-th lowest id. The note of an algorithm on each
+/// edge (`N`, shown and recorded as the list of these) stands beside it, so that one search finds both. A few edges, as
+/// most processes of a tree have, are inside the process.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Edges<N = (), const FEW: usize = 4>(SmallVec<[Edge<N>; FEW]>);
 
@@ -35,7 +34,7 @@ impl<N: Copy + Default, const FEW: usize> Edges<N, FEW> {
         Self(setup.neighbours(me).into_iter().map(edge).collect())
     }
 
-    /// Calls them up ahead of their use.
+    /// Prefetches them ahead of their use.
     #[inline]
     pub(super) fn prefetch(&self) {
         if self.0.spilled() {
@@ -120,13 +119,13 @@ pub(super) fn links(f: &Facts<'_>) -> f64 {
     if f.n() == 2.0 { 1.0 } else { f.m() }
 }
 
-/// The messages of a flood: over all edges but the one on which it came, at everyone.
+/// The messages of a flood: at each process over all edges but the one on which it came.
 pub(super) fn flood(f: &Facts<'_>) -> f64 {
     2.0 * links(f) - f.n() + 1.0
 }
 
-/// The time of an echo wave and a flood. Everyone is reached within D; but the fastest ways may be
-/// long, and on the way back each hop of them may take as long as any.
+/// The time of an echo wave and a flood. The wave reaches each process within D; but the fastest ways may be long, and
+/// on the way back each of their hops may take the longest delay.
 pub(super) fn echo_time(f: &Facts<'_>) -> Option<Bound> {
     // The diameter of larger graphs is not known exactly.
     let longest = f.delay_max.filter(|_| f.n() <= 2000.0)?;

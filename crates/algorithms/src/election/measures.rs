@@ -1,4 +1,4 @@
-//! The measures: how many elections, how long until everyone knew.
+//! The measures: the number of elections, and the time until all processes know the leader.
 
 use konklave_process::{Meter, Process, ProcessId, ProcessSet};
 use serde::Serialize;
@@ -6,15 +6,15 @@ use serde::Serialize;
 use super::{Indication, Properties, Request};
 use crate::Metric;
 
-/// What the elections of a run took.
+/// The measures of the elections of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Measures {
     first_start: Option<u64>,
-    /// Who leads, and since when that has not changed.
+    /// The leaders, and the time of their last change.
     leading: ProcessSet,
     settled: Option<u64>,
     last_informed: Option<u64>,
-    /// How often someone came into office.
+    /// How often a process became the leader.
     elections: u64,
     loops: u64,
 }
@@ -38,7 +38,7 @@ impl Measures {
 
     pub(super) fn measured(&self, metric: Metric, unit: f64) -> Option<f64> {
         match metric {
-            // Who needs no start begins when the run does.
+            // An algorithm without requests starts with the run.
             Metric::Time => {
                 let informed = self.last_informed?;
                 Some((informed - self.first_start.unwrap_or(0).min(informed)) as f64 / unit)
@@ -85,21 +85,21 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
 /// The measures of a run of elections; times in units of T.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
-    /// Who led last.
+    /// The last leader.
     pub leader: Option<ProcessId>,
-    /// In which epoch.
+    /// Its epoch.
     pub epoch: Option<u32>,
-    /// How many know of a leader in the end.
+    /// The number of processes that know of a leader in the end.
     pub informed: usize,
-    /// How many of them name the one process that leads in the end, itself included.
+    /// The number of them that name the only leader at the end, itself included.
     pub agreeing: usize,
-    /// How often someone came into office.
+    /// How often a process became the leader.
     pub elections: u64,
-    /// How many found that the topology has a loop.
+    /// The number of processes that found a loop in the topology.
     pub loops: u64,
-    /// From the first start until one led and nobody else, for good; none if in the end nobody leads, or
-    /// several do. In some algorithms everyone leads at first, alone: that does not count.
+    /// From the first start until exactly one process led, for good; none if that is not so in the end. In some
+    /// algorithms each process leads a group of its own at first: that does not count.
     pub time_to_leader: Option<f64>,
-    /// From the first start until the last process learned who leads.
+    /// From the first start until the last process learned of the leader.
     pub time_to_all: Option<f64>,
 }

@@ -19,17 +19,17 @@ pub struct Properties {
     /// What each process believes.
     views: ProcessMap<View>,
     leading: ProcessSet,
-    /// Who led in each epoch.
+    /// The leader of each epoch.
     reigns: SmallVec<[(u32, ProcessId); 1]>,
-    /// Who is in the running: a candidate that does not know the outcome yet.
+    /// The candidates that do not know the outcome yet.
     candidates: ProcessSet,
-    /// Who won against a candidate that should have, and that candidate.
+    /// A wrong winner, and the candidate that should have won.
     upset: Option<(ProcessId, ProcessId)>,
-    /// Whom each takes for its parent, where a tree is promised.
+    /// The parent of each process, if the algorithm guarantees a tree.
     parents: Option<ProcessMap<Option<ProcessId>>>,
-    /// Whether anyone was told to start.
+    /// Whether any process was asked to start.
     begun: bool,
-    /// Who can reach whom, where that is not everyone.
+    /// The processes that can reach each other, if messages go along links of a graph only.
     reach: Option<Reach>,
     /// Whether the step that is judged takes in a message; false between steps.
     hears: bool,
@@ -92,7 +92,7 @@ impl Properties {
         }
     }
 
-    /// Also that nobody in office is deposed by what another says, if `stable`.
+    /// Judges also, if `stable`, that no message of another process deposes a leader.
     pub fn watching(mut self, stable: bool) -> Self {
         self.rules.0.stable = stable;
         self
@@ -108,7 +108,7 @@ impl Properties {
         self.views.values().filter(|v| matches!(v, View::Known(_) | View::Anonymous(_))).count()
     }
 
-    /// How many name the one that leads, itself included; none if nobody leads, or several do.
+    /// The number of processes that name the leader, itself included; 0 unless exactly one leads.
     pub fn agreeing(&self) -> usize {
         let leader = self.leading.lowest().filter(|_| self.leading.len() == 1);
         let names = |view: &&View| match view {
@@ -119,7 +119,7 @@ impl Properties {
         self.views.values().filter(names).count()
     }
 
-    /// Who leads now.
+    /// The processes that lead now.
     pub fn leading(&self) -> &ProcessSet {
         &self.leading
     }
@@ -129,7 +129,7 @@ impl Properties {
         matches!(self.views[at], View::Known(_) | View::Anonymous(_))
     }
 
-    /// Whom `at` takes for the leader, where leaders have names.
+    /// The leader that `at` knows of, if leaders have names.
     pub fn leader_of(&self, at: ProcessId) -> Option<ProcessId> {
         match self.views[at] {
             View::Known(leader) => Some(leader),
@@ -190,7 +190,7 @@ impl Properties {
         self.reach.as_ref().is_some_and(|reach| reach.are_apart(one, other))
     }
 
-    /// Who won, who should have, and why.
+    /// The wrong winner, the process that should have won, and why.
     fn wrong_winner(&self, end: &End) -> Option<(ProcessId, ProcessId, &'static str)> {
         match self.rules.winner? {
             Winner::MaxAll => {
@@ -222,7 +222,7 @@ impl Properties {
         }
     }
 
-    /// A loop means that there is no leader: nobody may have found one and someone the other.
+    /// A loop means that there is no leader: a run must not have both.
     fn loop_or_leader(&self, end: &End) -> Verdict {
         match self.leading.lowest() {
             Some(leader) if !end.faulty => Err(Violation::new(
@@ -233,7 +233,7 @@ impl Properties {
         }
     }
 
-    /// Whether those who can reach each other know who leads, agree, and follow a live leader.
+    /// Whether the processes of a part know a leader, agree on it, and follow a live one.
     fn judge_part(&self, part: &ProcessSet, end: &End) -> Verdict {
         let views = || self.views.iter().filter(|(p, _)| part.contains(*p));
         if self.rules.must_end
@@ -265,7 +265,7 @@ impl Properties {
         Ok(())
     }
 
-    /// Whether all parents lead to `leader`; if not, who goes astray.
+    /// A process whose parents do not lead to `leader`, if there is one.
     fn astray(&self, leader: ProcessId, end: &End) -> Option<ProcessId> {
         let parents = self.parents.as_ref()?;
         let n = end.alive.len();
@@ -419,7 +419,7 @@ impl<P: Inspect<Request = Request, Indication = Indication>> Monitor<P> for Prop
             Some(parts) => {
                 let crashed = end.alive.len() < self.views.iter().count();
                 let led = |part: &&ProcessSet| self.leading.iter().any(|p| part.contains(p));
-                // Who is cut off by a crash need not find a leader among themselves.
+                // A part that a crash has cut off need not have a leader.
                 for part in parts.iter().filter(|part| led(part) || !crashed) {
                     self.judge_part(part, end)?;
                 }

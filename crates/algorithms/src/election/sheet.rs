@@ -35,7 +35,7 @@ pub const SHEET: ProblemSheet = ProblemSheet {
     columns: &[
         Column {
             name: "messages",
-            means: "all that were sent: who keeps its office by messages sends them until the run is cut off",
+            means: "all messages; a leader that keeps its office by messages sends them until the run is cut off",
             measure: "messages",
             bound: Bounded::By("messages"),
             ..Column::BLANK
@@ -43,14 +43,14 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         Column {
             name: "one leads after",
             unit: "T",
-            means: "from the first start until one leads and nobody else, for good",
+            means: "from the first start until exactly one process leads, for good",
             measure: "time_to_leader",
             ..Column::BLANK
         },
         Column {
             name: "all know after",
             unit: "T",
-            means: "from the first start until the last process knows who leads",
+            means: "from the first start until the last process knows the leader",
             measure: "time_to_all",
             bound: Bounded::By("time"),
             is_delay: true,

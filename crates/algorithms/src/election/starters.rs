@@ -1,11 +1,11 @@
-//! The application: some processes are told to start an election, once or several times.
+//! The application: it asks some processes to start an election, once or several times.
 
 use konklave_process::{Application, Fixed, Group, Process, ProcessId, ProcessMap};
 
 use super::{Indication, Request};
 use crate::Workload;
 
-/// Who has still to start how many elections.
+/// The number of elections that each process has still to start.
 ///
 /// A process starts its next election only when it knows the outcome of the last. One that learns
 /// the outcome before it was to start has no reason to start any more, unless a script says so.
@@ -20,7 +20,7 @@ pub struct Starters {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct Starter {
     left: u16,
-    /// It started, or was drawn in, and does not know the outcome.
+    /// It started, or takes part, and does not know the outcome.
     waits: bool,
     crashed: bool,
 }
@@ -36,7 +36,7 @@ impl Starters {
         Self { starters, scripted: Fixed(false) }
     }
 
-    /// The same by a script: who learned an outcome before its time starts all the same.
+    /// The same by a script: a process starts at its time, even if it has learned an outcome before.
     pub fn scripted(group: &Group, workload: &Workload) -> Self {
         Self { scripted: Fixed(true), ..Self::new(group, workload) }
     }

@@ -55,7 +55,7 @@ impl Ticked {
         }
     }
 
-    /// Calls them up ahead of their use.
+    /// Prefetches them ahead of their use.
     #[inline]
     pub(super) fn prefetch(&self) {
         if let Self::Many(edges) = self {
@@ -124,7 +124,7 @@ impl Ticked {
     }
 }
 
-// Whom they lead to never changes, and is no part of the state.
+// The neighbours never change, and are no part of the state.
 impl PartialEq for Ticked {
     fn eq(&self, other: &Self) -> bool {
         self.ticks().eq(other.ticks())

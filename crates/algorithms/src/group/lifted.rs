@@ -15,6 +15,7 @@
 mod any;
 mod barrier;
 mod channel;
+mod inner;
 mod instance;
 mod lease;
 mod messages;
@@ -22,63 +23,26 @@ mod requests;
 mod sheet;
 
 pub use any::{Any, AnyMessage, NAMES};
+pub use inner::Inner;
 pub use instance::{Homes, Instance, Outcome, home};
 pub use messages::{InnerMessage, Message, Report, Summary, Timer};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use konklave_process::{
-    Context, Fixed, Input, Inspect, NoRecord, NoTimer, Process, ProcessId, ProcessSet,
-};
+use konklave_process::{Context, Fixed, Input, Process, ProcessId, ProcessSet};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use super::locks::{Indication, Locks, Name, Request, Token};
+use super::locks::{Indication, Name, Request, Token};
 use super::virtual_synchrony::{self, Record, VirtualSynchrony};
-use super::{Indication as GroupIndication, Plan, Request as GroupRequest, View, assumed};
-use crate::{Algorithm, DataSheet, Setup, SetupError, mutex};
+use super::{Indication as GroupIndication, Request as GroupRequest, View};
+use crate::Setup;
 use channel::Channel;
 use lease::Lease;
 use requests::RequestState;
-use sheet::SHEET;
 
 /// How many messages of later views are kept.
 const LATER: usize = 4096;
-
-/// An algorithm that can be lifted: one of mutual exclusion, without timers and storage.
-pub trait Inner:
-    Inspect<
-        Message: Serialize + DeserializeOwned + Send,
-        Timer = NoTimer,
-        Request = mutex::Request,
-        Indication = mutex::Indication,
-        Record = NoRecord,
-    > + Serialize
-    + Send
-    + 'static
-{
-    /// The process `me` of the group that `setup` describes.
-    fn build(me: ProcessId, setup: &Setup) -> Self;
-}
-
-impl<A> Inner for A
-where
-    A: Algorithm<Problem = mutex::Mutex>
-        + Process<
-            Message: Serialize + DeserializeOwned + Send,
-            Timer = NoTimer,
-            Request = mutex::Request,
-            Indication = mutex::Indication,
-            Record = NoRecord,
-        > + Serialize
-        + Send
-        + 'static,
-{
-    fn build(me: ProcessId, setup: &Setup) -> Self {
-        A::new(me, setup)
-    }
-}
 
 /// One process of the group.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -124,6 +88,87 @@ struct Settings {
     lease: Option<Duration>,
     /// Whether unconfirmed messages are sent again with the heartbeats.
     repeats: bool,
+}
+
+impl<A: Inner> Process for Lifted<A> {
+    type Message = Message<A::Message>;
+    type Timer = Timer;
+    type Request = Request;
+    type Indication = Indication;
+    type Record = Record;
+
+    fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
+        self.step_group(ctx, |group, ctx| group.on_start(ctx));
+    }
+
+    fn on_recover(&mut self, saved: Option<Record>, ctx: &mut Context<'_, Self>) {
+        self.step_group(ctx, |group, ctx| group.on_recover(saved, ctx));
+    }
+
+    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
+        match request {
+            Request::Acquire { name, .. } => self.acquire(name, ctx),
+            Request::Release { name } => self.release(name, ctx),
+            Request::Join => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Join, ctx))
+            }
+            Request::Leave => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Leave, ctx))
+            }
+            Request::Reform => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Reform, ctx))
+            }
+            Request::Refound => {
+                self.lose_all(ctx);
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Refound, ctx));
+            }
+            Request::Operate(_) => {}
+        }
+    }
+
+    fn on_message(
+        &mut self,
+        from: ProcessId,
+        message: Message<A::Message>,
+        ctx: &mut Context<'_, Self>,
+    ) {
+        let here = self.view().id;
+        match message {
+            Message::Group(message) => {
+                self.step_group(ctx, |group, ctx| group.on_message(from, message, ctx));
+            }
+            Message::Inside(inside) => self.on_inside(from, inside, ctx),
+            Message::Ask { view, round } if view == here => self.on_ask(from, round, ctx),
+            Message::Yes { view, round } if view == here => self.on_yes(from, round, ctx),
+            Message::Got { view, upto } if view == here => self.on_confirmed(from, upto),
+            Message::Ask { .. } | Message::Yes { .. } | Message::Got { .. } => {}
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
+        match timer {
+            Timer::Group(timer) => {
+                self.step_group(ctx, |group, ctx| group.on_timer(timer, ctx));
+                if timer == virtual_synchrony::Timer::Heartbeat {
+                    self.confirm_and_resend(ctx);
+                }
+            }
+            Timer::Renew => self.on_renew(ctx),
+            Timer::Lapse(slot) => self.on_lapse(slot, ctx),
+            Timer::Caution => {
+                self.excluded_may_hold = false;
+                self.enter_ready(ctx);
+            }
+        }
+    }
+
+    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.step_group(ctx, |group, ctx| group.on_suspect(peer, ctx));
+    }
+
+    fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.step_group(ctx, |group, ctx| group.on_trust(peer, ctx));
+    }
 }
 
 impl<A: Inner> Lifted<A> {
@@ -298,137 +343,5 @@ impl<A: Inner> Lifted<A> {
             lock.count = count.max(known);
         }
         self.step_lock(&name, Input::Message { from, message }, ctx);
-    }
-}
-
-impl<A: Inner> Process for Lifted<A> {
-    type Message = Message<A::Message>;
-    type Timer = Timer;
-    type Request = Request;
-    type Indication = Indication;
-    type Record = Record;
-
-    fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
-        self.step_group(ctx, |group, ctx| group.on_start(ctx));
-    }
-
-    fn on_recover(&mut self, saved: Option<Record>, ctx: &mut Context<'_, Self>) {
-        self.step_group(ctx, |group, ctx| group.on_recover(saved, ctx));
-    }
-
-    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
-        match request {
-            Request::Acquire { name, .. } => self.acquire(name, ctx),
-            Request::Release { name } => self.release(name, ctx),
-            Request::Join => {
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Join, ctx))
-            }
-            Request::Leave => {
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Leave, ctx))
-            }
-            Request::Reform => {
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Reform, ctx))
-            }
-            Request::Refound => {
-                self.lose_all(ctx);
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Refound, ctx));
-            }
-            Request::Operate(_) => {}
-        }
-    }
-
-    fn on_message(
-        &mut self,
-        from: ProcessId,
-        message: Message<A::Message>,
-        ctx: &mut Context<'_, Self>,
-    ) {
-        let here = self.view().id;
-        match message {
-            Message::Group(message) => {
-                self.step_group(ctx, |group, ctx| group.on_message(from, message, ctx));
-            }
-            Message::Inside(inside) => self.on_inside(from, inside, ctx),
-            Message::Ask { view, round } if view == here => self.on_ask(from, round, ctx),
-            Message::Yes { view, round } if view == here => self.on_yes(from, round, ctx),
-            Message::Got { view, upto } if view == here => self.on_confirmed(from, upto),
-            Message::Ask { .. } | Message::Yes { .. } | Message::Got { .. } => {}
-        }
-    }
-
-    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
-        match timer {
-            Timer::Group(timer) => {
-                self.step_group(ctx, |group, ctx| group.on_timer(timer, ctx));
-                if timer == virtual_synchrony::Timer::Heartbeat {
-                    self.confirm_and_resend(ctx);
-                }
-            }
-            Timer::Renew => self.on_renew(ctx),
-            Timer::Lapse(slot) => self.on_lapse(slot, ctx),
-            Timer::Caution => {
-                self.excluded_may_hold = false;
-                self.enter_ready(ctx);
-            }
-        }
-    }
-
-    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.step_group(ctx, |group, ctx| group.on_suspect(peer, ctx));
-    }
-
-    fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.step_group(ctx, |group, ctx| group.on_trust(peer, ctx));
-    }
-}
-
-impl<A: Inner> Inspect for Lifted<A> {
-    fn at_rest(&self) -> bool {
-        self.group.at_rest() && self.requests.is_empty() && !self.wedged && self.is_in_order()
-    }
-}
-
-impl<A: Inner> Algorithm for Lifted<A> {
-    type Problem = Locks;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        let lasts = setup.unit * setup.chosen(&SHEET, "lease").number();
-        let group = VirtualSynchrony::build(me, setup).summarised();
-        Self {
-            group,
-            wedged: false,
-            locks: BTreeMap::new(),
-            requests: BTreeMap::new(),
-            own_summary: Summary::new(),
-            channels: BTreeMap::new(),
-            later: Vec::new(),
-            excluded_may_hold: false,
-            accounted_for: BTreeSet::new(),
-            lease: Lease::default(),
-            last_view: ProcessSet::new(),
-            settings: Fixed(Settings {
-                setup: setup.clone(),
-                lease: setup.chosen(&SHEET, "safety").is("lease").then_some(lasts),
-                repeats: setup.chosen(&SHEET, "heartbeat").number() > 0,
-            }),
-            mistake: Fixed(setup.mistake),
-        }
-    }
-
-    /// With heartbeats, a run has no end.
-    fn goes_on(setup: &Setup) -> bool {
-        setup.chosen(&SHEET, "heartbeat").number() > 0
-    }
-
-    /// A lease is as good as the clocks that measure it.
-    fn sheet(setup: &Setup) -> DataSheet {
-        let leases = setup.chosen(&SHEET, "safety").is("lease");
-        DataSheet { assumes: assumed(Self::goes_on(setup), leases), ..SHEET }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        setup.need(&SHEET, 1, &["lease", "names"])?;
-        Plan::check(setup)
     }
 }

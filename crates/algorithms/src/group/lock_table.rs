@@ -8,6 +8,8 @@
 //! Members' clocks differ, so the table reads none. Only the leader measures time, and *proposes* that
 //! a session has expired. A sign of life that is ordered before the proposal makes it void.
 
+mod expiry;
+mod requests;
 mod sheet;
 mod table;
 
@@ -84,6 +86,75 @@ pub enum Timer {
 impl From<virtual_synchrony::Timer> for Timer {
     fn from(timer: virtual_synchrony::Timer) -> Self {
         Self::Group(timer)
+    }
+}
+
+impl Process for LockTable {
+    type Message = Message<Command>;
+    type Timer = Timer;
+    type Request = Request;
+    type Indication = Indication;
+    type Record = Record;
+
+    fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
+        self.step_group(ctx, |group, ctx| group.on_start(ctx));
+    }
+
+    fn on_recover(&mut self, saved: Option<Record>, ctx: &mut Context<'_, Self>) {
+        self.forget();
+        self.requests.clear();
+        self.step_group(ctx, |group, ctx| group.on_recover(saved, ctx));
+    }
+
+    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
+        match request {
+            Request::Acquire { name, mode } => self.acquire(name, mode, ctx),
+            Request::Release { name } => self.release(name, ctx),
+            Request::Join => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Join, ctx))
+            }
+            Request::Leave => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Leave, ctx))
+            }
+            Request::Reform => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Reform, ctx))
+            }
+            Request::Refound => {
+                // Locks of the old generation are lost with it.
+                self.lose_all(ctx);
+                self.forget();
+                self.requests.retain(|_, state| matches!(state, RequestState::Wanted(..)));
+                self.has_table = true;
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Refound, ctx));
+            }
+            Request::Operate(command) => self.submit(command),
+        }
+        self.flush(ctx);
+    }
+
+    fn on_message(
+        &mut self,
+        from: ProcessId,
+        message: Message<Command>,
+        ctx: &mut Context<'_, Self>,
+    ) {
+        self.step_group(ctx, |group, ctx| group.on_message(from, message, ctx));
+    }
+
+    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
+        match timer {
+            Timer::Group(timer) => self.step_group(ctx, |group, ctx| group.on_timer(timer, ctx)),
+            Timer::Silent(session) => self.on_silence(session, ctx),
+        }
+        self.flush(ctx);
+    }
+
+    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.step_group(ctx, |group, ctx| group.on_suspect(peer, ctx));
+    }
+
+    fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.step_group(ctx, |group, ctx| group.on_trust(peer, ctx));
     }
 }
 
@@ -227,74 +298,6 @@ impl LockTable {
         }
     }
 
-    /// The sessions of excluded members that may not know of it yet.
-    fn frozen(&self) -> Vec<Session> {
-        self.table.sessions().filter(|(_, client)| client.frozen).map(|(s, _)| *s).collect()
-    }
-
-    /// After a time outside the group: requests the wanted locks, and releases the lost ones.
-    fn catch_up(&mut self, ctx: &mut Context<'_, Self>) {
-        let Some(session) = self.myself(ctx.me()) else { return };
-        let requests: Vec<(Name, RequestState)> =
-            self.requests.iter().map(|(name, state)| (name.clone(), *state)).collect();
-        for (name, state) in requests {
-            match state {
-                RequestState::Lost(token) => {
-                    self.requests.remove(&name);
-                    self.submit(Command::Release { session, name, token });
-                }
-                // A request that this process made in the last view is in the table or under way.
-                RequestState::Wanted(request, mode) if !self.was_member => {
-                    let wait = true;
-                    self.submit(Command::Acquire { session, request, name, mode, wait });
-                }
-                RequestState::Wanted(..) | RequestState::Held(_) => {}
-            }
-        }
-    }
-
-    /// At the leader: an operation that is a sign of life restarts the time of its session.
-    fn watch(&mut self, command: &Command, ctx: &mut Context<'_, Self>) {
-        match command {
-            Command::KeepAlive { session } | Command::Acquire { session, .. } => {
-                self.arm(*session, ctx);
-            }
-            Command::Open { .. }
-            | Command::Release { .. }
-            | Command::Cancel { .. }
-            | Command::Expire { .. }
-            | Command::Close { .. }
-            | Command::Sessions(_)
-            | Command::Locks(_) => {}
-        }
-    }
-
-    fn arm(&mut self, session: Session, ctx: &mut Context<'_, Self>) {
-        if self.view().leader() != Some(ctx.me()) {
-            return;
-        }
-        let client = self.table.sessions().find(|(s, _)| **s == session).map(|(_, c)| c);
-        let after = match client {
-            Some(client) if client.frozen => self.settings.lease,
-            Some(client) => client.ttl.map(|ttl| self.settings.unit * ttl),
-            None => None,
-        };
-        if let Some(after) = after {
-            ctx.set_timer(Timer::Silent(session), after);
-        }
-    }
-
-    fn on_silence(&mut self, session: Session, ctx: &mut Context<'_, Self>) {
-        if self.view().leader() != Some(ctx.me()) {
-            return;
-        }
-        let client = self.table.sessions().find(|(s, _)| **s == session).map(|(_, c)| c);
-        let Some(seen) = client.map(|client| client.seen) else { return };
-        self.submit(Command::Expire { session, seen });
-        // A view change may drop the proposal: the timer runs on.
-        self.arm(session, ctx);
-    }
-
     /// Passes on the events that concern this process's application or its clients.
     fn tell(&mut self, events: Vec<Event>, ctx: &mut Context<'_, Self>) {
         let me = self.myself(ctx.me());
@@ -317,136 +320,5 @@ impl LockTable {
                 Event::Answer { .. } | Event::Released { .. } | Event::Ended { .. } => {}
             }
         }
-    }
-
-    fn on_answer(
-        &mut self,
-        session: Session,
-        request: u64,
-        reply: Reply,
-        ctx: &mut Context<'_, Self>,
-    ) {
-        let Reply::Granted { name, mode, token } = reply else { return };
-        match self.requests.get(&name) {
-            Some(RequestState::Wanted(wanted, _)) if *wanted == request => {
-                self.requests.insert(name.clone(), RequestState::Held(token));
-                ctx.indicate(Indication::Granted { name, mode, token });
-            }
-            Some(RequestState::Held(held)) if *held == token => {}
-            // The application has cancelled the request.
-            _ => self.submit(Command::Release { session, name, token }),
-        }
-    }
-
-    /// Reports all held locks to the application as lost.
-    fn lose_all(&mut self, ctx: &mut Context<'_, Self>) {
-        for (name, state) in &mut self.requests {
-            if let RequestState::Held(token) = *state {
-                *state = RequestState::Lost(token);
-                ctx.indicate(Indication::Lost { name: name.clone() });
-            }
-        }
-    }
-
-    fn acquire(&mut self, name: Name, mode: Mode, ctx: &mut Context<'_, Self>) {
-        match self.requests.get(&name) {
-            Some(RequestState::Wanted(..) | RequestState::Held(_)) => return,
-            // The table takes the lost lock for held: release it first.
-            Some(RequestState::Lost(_)) => self.release(name.clone(), ctx),
-            None => {}
-        }
-        self.last_request += 1;
-        let request = self.last_request;
-        self.requests.insert(name.clone(), RequestState::Wanted(request, mode));
-        let member = self.view().has_member(ctx.me());
-        if let Some(session) = self.myself(ctx.me()).filter(|_| member) {
-            let wait = true;
-            self.submit(Command::Acquire { session, request, name, mode, wait });
-        }
-    }
-
-    fn release(&mut self, name: Name, ctx: &mut Context<'_, Self>) {
-        let Some(session) = self.myself(ctx.me()) else {
-            self.requests.remove(&name);
-            return;
-        };
-        match self.requests.remove(&name) {
-            Some(RequestState::Held(token) | RequestState::Lost(token)) => {
-                self.submit(Command::Release { session, name, token });
-            }
-            Some(RequestState::Wanted(request, _)) => {
-                self.submit(Command::Cancel { session, request });
-            }
-            None => {}
-        }
-    }
-}
-
-impl Process for LockTable {
-    type Message = Message<Command>;
-    type Timer = Timer;
-    type Request = Request;
-    type Indication = Indication;
-    type Record = Record;
-
-    fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
-        self.step_group(ctx, |group, ctx| group.on_start(ctx));
-    }
-
-    fn on_recover(&mut self, saved: Option<Record>, ctx: &mut Context<'_, Self>) {
-        self.forget();
-        self.requests.clear();
-        self.step_group(ctx, |group, ctx| group.on_recover(saved, ctx));
-    }
-
-    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
-        match request {
-            Request::Acquire { name, mode } => self.acquire(name, mode, ctx),
-            Request::Release { name } => self.release(name, ctx),
-            Request::Join => {
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Join, ctx))
-            }
-            Request::Leave => {
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Leave, ctx))
-            }
-            Request::Reform => {
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Reform, ctx))
-            }
-            Request::Refound => {
-                // Locks of the old generation are lost with it.
-                self.lose_all(ctx);
-                self.forget();
-                self.requests.retain(|_, state| matches!(state, RequestState::Wanted(..)));
-                self.has_table = true;
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Refound, ctx));
-            }
-            Request::Operate(command) => self.submit(command),
-        }
-        self.flush(ctx);
-    }
-
-    fn on_message(
-        &mut self,
-        from: ProcessId,
-        message: Message<Command>,
-        ctx: &mut Context<'_, Self>,
-    ) {
-        self.step_group(ctx, |group, ctx| group.on_message(from, message, ctx));
-    }
-
-    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
-        match timer {
-            Timer::Group(timer) => self.step_group(ctx, |group, ctx| group.on_timer(timer, ctx)),
-            Timer::Silent(session) => self.on_silence(session, ctx),
-        }
-        self.flush(ctx);
-    }
-
-    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.step_group(ctx, |group, ctx| group.on_suspect(peer, ctx));
-    }
-
-    fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.step_group(ctx, |group, ctx| group.on_trust(peer, ctx));
     }
 }

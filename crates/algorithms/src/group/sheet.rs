@@ -1,6 +1,33 @@
 //! The data sheet of the problem: what a group with views offers.
 
+use crate::Switch;
 use crate::problem::{Bounded, Column, ProblemSheet, Property};
+
+/// The switches that all algorithms over virtual synchrony share.
+pub(super) const HEARTBEAT: Switch = Switch {
+    name: "heartbeat",
+    values: &["0", "<number>"],
+    what: "the period in T; 0: nothing is sent again, and only the host's detector reports crashes",
+};
+pub(super) const RETRY: Switch =
+    Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" };
+pub(super) const JOINERS: Switch =
+    Switch { name: "joiners", values: &["none", "<text>"], what: "the processes that join later" };
+pub(super) const LEAVERS: Switch = Switch {
+    name: "leavers",
+    values: &["none", "<text>"],
+    what: "the processes that leave in the end",
+};
+pub(super) const REFORM: Switch = Switch {
+    name: "reform",
+    values: &["none", "<text>"],
+    what: "the processes that ask for a new view",
+};
+pub(super) const REJOIN: Switch = Switch {
+    name: "rejoin",
+    values: &["off", "on"],
+    what: "whether an excluded process joins again",
+};
 
 /// Groups as commands and tables see them.
 pub const SHEET: ProblemSheet = ProblemSheet {

@@ -9,32 +9,22 @@
 //! - If the sender crashes half-way, only some receivers have its message. Only a view change can
 //!   mend that.
 
+mod settings;
 mod sheet;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod transmissions;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
 
-use konklave_process::{Context, Fixed, Group, Process, ProcessId, ProcessMap, ProcessSet};
+use konklave_process::{Context, Fixed, Process, ProcessId, ProcessMap, ProcessSet};
 use serde::{Deserialize, Serialize};
 
+use self::settings::Settings;
 pub use self::stream::Stream;
+pub use self::transmissions::{deviation_of_transmissions, expected_transmissions};
 use super::{Indication, Note, Numbers, Request, Unit};
-
-/// The mean number of transmissions until all `receivers` have a message, if each transmission misses
-/// each receiver with probability `loss`: Σ 1 − (1 − pⁱ)ʳ.
-pub fn expected_transmissions(loss: f64, receivers: usize) -> f64 {
-    (0..2000).map(|i| 1.0 - (1.0 - loss.powi(i)).powi(receivers as i32)).sum()
-}
-
-/// The standard deviation of that number.
-pub fn deviation_of_transmissions(loss: f64, receivers: usize) -> f64 {
-    let more_than = |i: i32| 1.0 - (1.0 - loss.powi(i)).powi(receivers as i32);
-    let square: f64 = (0..2000).map(|i| f64::from(2 * i + 1) * more_than(i)).sum();
-    (square - expected_transmissions(loss, receivers).powi(2)).max(0.0).sqrt()
-}
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -73,21 +63,6 @@ pub struct Outstanding {
     tries: u32,
     /// How many receivers have not confirmed it.
     missing: u32,
-}
-
-#[derive(Clone, Debug)]
-struct Settings {
-    group: Group,
-    unit: Duration,
-    window: u32,
-    every: u32,
-    jitter: u32,
-    fanout: usize,
-    timeout: u32,
-    backoff: u32,
-    limit: u32,
-    share: usize,
-    mistake: Option<&'static str>,
 }
 
 /// How often a timeout is doubled at most.
@@ -136,6 +111,93 @@ pub enum Timer {
     Confirm(ProcessId),
     /// Every `Welcome` should have arrived by now.
     Hello,
+}
+
+impl Process for Ack {
+    type Message = Message;
+    type Timer = Timer;
+    type Request = Request;
+    type Indication = Indication;
+    type Record = u32;
+
+    fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
+        ctx.save(self.life);
+    }
+
+    fn on_recover(&mut self, saved: Option<u32>, ctx: &mut Context<'_, Self>) {
+        if self.counts_restarts() {
+            self.life = saved.unwrap_or(0) + 1;
+        }
+        ctx.save(self.life);
+        self.welcomes_missing = ctx.others().collect();
+        self.on_timer(Timer::Hello, ctx);
+    }
+
+    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
+        let Request::Multicast(number) = request;
+        let fresh = || {
+            let confirmed = ProcessMap::new(ctx.group(), Numbers::default());
+            Box::new(Sending {
+                sent: 0,
+                outstanding: BTreeMap::new(),
+                queue: VecDeque::new(),
+                confirmed,
+            })
+        };
+        self.sending.get_or_insert_with(fresh).queue.push_back(number);
+        self.send_admitted(ctx);
+    }
+
+    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        match message {
+            Message::Data { life, seq, number } => self.on_data(from, life, seq, number, ctx),
+            Message::Ack { of, life, upto, beyond } => {
+                if of != ctx.me() {
+                    self.on_child_ack(of, life, from, upto, ctx);
+                } else if life == self.life {
+                    self.on_ack(from, upto, &beyond, ctx);
+                }
+            }
+            Message::Hello => {
+                // `from` does not get the messages that it missed: its stream begins now.
+                self.streams.retain(|_, stream| {
+                    stream.forget_child(from);
+                    true
+                });
+                let base = self.sending.as_ref().map_or(0, |sending| sending.sent);
+                self.on_ack(from, base, &[], ctx);
+                self.given_up.remove(from);
+                ctx.send(from, Message::Welcome { life: self.life, base });
+            }
+            Message::Welcome { life, base } => {
+                if self.welcomes_missing.remove(from) {
+                    self.streams.insert(from, Stream::from_base(life, base));
+                }
+            }
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
+        match timer {
+            Timer::Retry(seq) => self.repeat(seq, ctx),
+            Timer::Confirm(from) => self.confirm(from, ctx),
+            Timer::Hello => {
+                for p in self.welcomes_missing.iter() {
+                    ctx.send(p, Message::Hello);
+                }
+                if !self.welcomes_missing.is_empty() {
+                    ctx.set_timer(Timer::Hello, self.settings.unit * self.settings.timeout);
+                }
+            }
+        }
+    }
+
+    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        if self.gives_up() {
+            self.give_up(peer, ctx);
+            self.send_admitted(ctx);
+        }
+    }
 }
 
 impl Ack {
@@ -249,113 +311,5 @@ impl Ack {
             }
             outstanding.missing > 0
         });
-    }
-}
-
-impl Settings {
-    /// The parent of `p` in the tree of `source`: the confirmations of `p` go there.
-    fn parent(&self, source: ProcessId, p: ProcessId) -> Option<ProcessId> {
-        let n = self.group.len();
-        let (root, place) = (self.group.place(source)?, self.group.place(p)?);
-        let rank = (place + n - root) % n;
-        (rank > 0).then(|| self.group.id(((rank - 1) / self.fanout + root) % n))
-    }
-
-    /// The children of `p` in the tree of `source`: their confirmations go to `p`.
-    fn children(&self, source: ProcessId, p: ProcessId) -> impl Iterator<Item = ProcessId> + '_ {
-        let n = self.group.len();
-        let places = self.group.place(source).zip(self.group.place(p));
-        let root = places.map_or(0, |(root, _)| root);
-        let rank = places.map_or(n, |(root, place)| (place + n - root) % n);
-        let first = rank.saturating_mul(self.fanout).saturating_add(1);
-        (first..first.saturating_add(self.fanout).min(n))
-            .map(move |r| self.group.id((r + root) % n))
-    }
-}
-
-impl Process for Ack {
-    type Message = Message;
-    type Timer = Timer;
-    type Request = Request;
-    type Indication = Indication;
-    type Record = u32;
-
-    fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
-        ctx.save(self.life);
-    }
-
-    fn on_recover(&mut self, saved: Option<u32>, ctx: &mut Context<'_, Self>) {
-        if self.counts_restarts() {
-            self.life = saved.unwrap_or(0) + 1;
-        }
-        ctx.save(self.life);
-        self.welcomes_missing = ctx.others().collect();
-        self.on_timer(Timer::Hello, ctx);
-    }
-
-    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
-        let Request::Multicast(number) = request;
-        let fresh = || {
-            let confirmed = ProcessMap::new(ctx.group(), Numbers::default());
-            Box::new(Sending {
-                sent: 0,
-                outstanding: BTreeMap::new(),
-                queue: VecDeque::new(),
-                confirmed,
-            })
-        };
-        self.sending.get_or_insert_with(fresh).queue.push_back(number);
-        self.send_admitted(ctx);
-    }
-
-    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
-        match message {
-            Message::Data { life, seq, number } => self.on_data(from, life, seq, number, ctx),
-            Message::Ack { of, life, upto, beyond } => {
-                if of != ctx.me() {
-                    self.on_child_ack(of, life, from, upto, ctx);
-                } else if life == self.life {
-                    self.on_ack(from, upto, &beyond, ctx);
-                }
-            }
-            Message::Hello => {
-                // `from` does not get the messages that it missed: its stream begins now.
-                self.streams.retain(|_, stream| {
-                    stream.forget_child(from);
-                    true
-                });
-                let base = self.sending.as_ref().map_or(0, |sending| sending.sent);
-                self.on_ack(from, base, &[], ctx);
-                self.given_up.remove(from);
-                ctx.send(from, Message::Welcome { life: self.life, base });
-            }
-            Message::Welcome { life, base } => {
-                if self.welcomes_missing.remove(from) {
-                    self.streams.insert(from, Stream::from_base(life, base));
-                }
-            }
-        }
-    }
-
-    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
-        match timer {
-            Timer::Retry(seq) => self.repeat(seq, ctx),
-            Timer::Confirm(from) => self.confirm(from, ctx),
-            Timer::Hello => {
-                for p in self.welcomes_missing.iter() {
-                    ctx.send(p, Message::Hello);
-                }
-                if !self.welcomes_missing.is_empty() {
-                    ctx.set_timer(Timer::Hello, self.settings.unit * self.settings.timeout);
-                }
-            }
-        }
-    }
-
-    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        if self.gives_up() {
-            self.give_up(peer, ctx);
-            self.send_admitted(ctx);
-        }
     }
 }

@@ -6,17 +6,18 @@
 //! learn which messages are safe. If all messages are safe, the token rests at the first member of
 //! the ring.
 
+mod custody;
 mod sheet;
 #[cfg(test)]
 mod tests;
 mod token;
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
+use self::custody::Settings;
 pub use self::token::Token;
 use super::number_map::NumberMap;
 use super::{Indication, Note, Request, Unit};
@@ -68,19 +69,6 @@ pub struct Visit {
     sent: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    first: ProcessId,
-    successor: ProcessId,
-    safe: bool,
-    burst: u32,
-    window: u32,
-    patient: bool,
-    /// The longest round of the token if nothing is lost.
-    round: Duration,
-    mistake: Option<&'static str>,
-}
-
 /// The messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
@@ -110,6 +98,100 @@ pub enum Timer {
     Wake,
     /// The held token is passed on.
     Hold,
+}
+
+impl Process for TokenOrder {
+    type Message = Message;
+    type Timer = Timer;
+    type Request = Request;
+    type Indication = Indication;
+    type Record = NoRecord;
+
+    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
+        let Request::Multicast(number) = request;
+        if ctx.group_size() == 1 {
+            let unit = Unit { from: ctx.me(), number };
+            ctx.indicate(Indication::Note(Note::Held(unit)));
+            return ctx.indicate(Indication::Delivered(unit));
+        }
+        let first = self.backlog.is_empty();
+        self.backlog.push_back(number);
+        if self.resting
+            && let Some(token) = self.held_token.take()
+        {
+            self.visit(token, ctx);
+        } else if first && self.resting {
+            self.wake(ctx);
+        } else if first {
+            self.set(Timer::Wake, ctx);
+        }
+    }
+
+    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        match message {
+            Message::Data { seq, unit } => {
+                // A number above those of the passed token: a later holder has given it.
+                if self.sent_token.as_ref().is_some_and(|copy| copy.seq < seq) {
+                    self.forget_sent_token(ctx);
+                }
+                self.store(seq, unit, ctx);
+            }
+            Message::Token(token) => {
+                if token.serial > self.last_visit.serial || !self.recognises_copy() {
+                    self.visit(token, ctx);
+                } else {
+                    ctx.send(from, Message::Got(self.last_visit.serial));
+                }
+            }
+            Message::Got(serial) => {
+                if self.sent_token.as_ref().is_some_and(|copy| copy.serial <= serial) {
+                    self.forget_sent_token(ctx);
+                }
+            }
+            Message::Resting(serial) => {
+                if serial > self.last_visit.serial {
+                    self.forget_sent_token(ctx);
+                    self.resting = true;
+                    if !self.backlog.is_empty() {
+                        self.wake(ctx);
+                    }
+                }
+            }
+            Message::Wake => {
+                if self.resting
+                    && let Some(token) = self.held_token.take()
+                {
+                    self.resting = false;
+                    self.pass(token, ctx);
+                }
+            }
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
+        match timer {
+            Timer::Token => {
+                if let Some(token) = self.sent_token.clone() {
+                    ctx.send(self.settings.successor, Message::Token(token));
+                    self.set(Timer::Token, ctx);
+                }
+            }
+            Timer::Wake => self.wake(ctx),
+            Timer::Hold => {
+                if let Some(token) = self.held_token.take() {
+                    self.pass(token, ctx);
+                }
+            }
+        }
+    }
+
+    fn on_suspect(&mut self, _: ProcessId, ctx: &mut Context<'_, Self>) {
+        // The token cannot pass a crashed member.
+        self.ring_broken = true;
+        self.forget_sent_token(ctx);
+        ctx.cancel_timer(Timer::Wake);
+        ctx.cancel_timer(Timer::Hold);
+    }
 }
 
 impl TokenOrder {
@@ -212,131 +294,5 @@ impl TokenOrder {
         } else {
             self.pass(token, ctx);
         }
-    }
-
-    fn pass(&mut self, mut token: Token, ctx: &mut Context<'_, Self>) {
-        token.serial += 1;
-        ctx.send(self.settings.successor, Message::Token(token.clone()));
-        if self.keeps_copy() {
-            self.sent_token = Some(token);
-            self.set(Timer::Token, ctx);
-        }
-    }
-
-    fn forget_sent_token(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.sent_token.take().is_some() {
-            ctx.cancel_timer(Timer::Token);
-        }
-    }
-
-    fn set(&self, timer: Timer, ctx: &mut Context<'_, Self>) {
-        if self.ring_broken {
-            return;
-        }
-        let after = match timer {
-            Timer::Token | Timer::Wake => self.settings.round,
-            Timer::Hold => self.settings.round * (1 << self.stalled.min(6)),
-        };
-        ctx.set_timer(timer, after);
-    }
-
-    /// Wakes the token that rests at the first member: this process has a message to multicast.
-    fn wake(&self, ctx: &mut Context<'_, Self>) {
-        ctx.send(self.settings.first, Message::Wake);
-        self.set(Timer::Wake, ctx);
-    }
-}
-
-impl Process for TokenOrder {
-    type Message = Message;
-    type Timer = Timer;
-    type Request = Request;
-    type Indication = Indication;
-    type Record = NoRecord;
-
-    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
-        let Request::Multicast(number) = request;
-        if ctx.group_size() == 1 {
-            let unit = Unit { from: ctx.me(), number };
-            ctx.indicate(Indication::Note(Note::Held(unit)));
-            return ctx.indicate(Indication::Delivered(unit));
-        }
-        let first = self.backlog.is_empty();
-        self.backlog.push_back(number);
-        if self.resting
-            && let Some(token) = self.held_token.take()
-        {
-            self.visit(token, ctx);
-        } else if first && self.resting {
-            self.wake(ctx);
-        } else if first {
-            self.set(Timer::Wake, ctx);
-        }
-    }
-
-    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
-        match message {
-            Message::Data { seq, unit } => {
-                // A number above those of the passed token: a later holder has given it.
-                if self.sent_token.as_ref().is_some_and(|copy| copy.seq < seq) {
-                    self.forget_sent_token(ctx);
-                }
-                self.store(seq, unit, ctx);
-            }
-            Message::Token(token) => {
-                if token.serial > self.last_visit.serial || !self.recognises_copy() {
-                    self.visit(token, ctx);
-                } else {
-                    ctx.send(from, Message::Got(self.last_visit.serial));
-                }
-            }
-            Message::Got(serial) => {
-                if self.sent_token.as_ref().is_some_and(|copy| copy.serial <= serial) {
-                    self.forget_sent_token(ctx);
-                }
-            }
-            Message::Resting(serial) => {
-                if serial > self.last_visit.serial {
-                    self.forget_sent_token(ctx);
-                    self.resting = true;
-                    if !self.backlog.is_empty() {
-                        self.wake(ctx);
-                    }
-                }
-            }
-            Message::Wake => {
-                if self.resting
-                    && let Some(token) = self.held_token.take()
-                {
-                    self.resting = false;
-                    self.pass(token, ctx);
-                }
-            }
-        }
-    }
-
-    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
-        match timer {
-            Timer::Token => {
-                if let Some(token) = self.sent_token.clone() {
-                    ctx.send(self.settings.successor, Message::Token(token));
-                    self.set(Timer::Token, ctx);
-                }
-            }
-            Timer::Wake => self.wake(ctx),
-            Timer::Hold => {
-                if let Some(token) = self.held_token.take() {
-                    self.pass(token, ctx);
-                }
-            }
-        }
-    }
-
-    fn on_suspect(&mut self, _: ProcessId, ctx: &mut Context<'_, Self>) {
-        // The token cannot pass a crashed member.
-        self.ring_broken = true;
-        self.forget_sent_token(ctx);
-        ctx.cancel_timer(Timer::Wake);
-        ctx.cancel_timer(Timer::Hold);
     }
 }

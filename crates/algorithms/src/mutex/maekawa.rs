@@ -1,8 +1,10 @@
 //! Maekawa's mutual exclusion by quorums.
 //!
 //! To enter, a process needs the locks of its quorum, some √n processes; any two quorums share an arbiter, which locks
-//! itself for one request at a time. Against deadlocks, an arbiter inquires for its lock when an older request comes, and
-//! a requester that has to wait anyway relinquishes it: this is the protocol as Sanders corrected it.
+//! itself for one request at a time. Against deadlocks, an arbiter inquires for its lock when an older request arrives,
+//! and a requester that has to wait anyway relinquishes it: this is the protocol as Sanders corrected it.
+//!
+//! [Sanders's](super::sanders) and the [voting](super::voting) algorithm have the same handlers and other `rules`.
 
 mod answers;
 mod detour;
@@ -12,9 +14,6 @@ mod sheet;
 #[cfg(test)]
 mod tests;
 
-use std::marker::PhantomData;
-use std::sync::Arc;
-
 use konklave_process::{
     Context, Fixed, LamportClock, NoRecord, NoTimer, Process, ProcessId, Timestamp,
 };
@@ -23,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use self::answers::Answers;
 use self::detour::Detour;
 use self::returns::Returns;
+use self::rules::Governed;
 pub(super) use self::rules::{Enough, Flaw, Rules};
 pub use self::rules::{Quorums, Variant};
 use super::locking::{Few, Members, Outbox, Queue};
@@ -31,7 +31,7 @@ use super::{Indication, Request};
 /// One process of the algorithm.
 pub type Maekawa = Node<Quorums>;
 
-/// One process: a requester and an arbiter. Sanders's algorithm and voting have the same handlers and other `rules`.
+/// One process: a requester and an arbiter.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Node<V> {
     clock: LamportClock,
@@ -41,9 +41,7 @@ pub struct Node<V> {
     requester: Requester,
     arbiter: Arbiter,
     #[serde(skip)]
-    rules: Fixed<Arc<Rules>>,
-    #[serde(skip)]
-    variant: PhantomData<V>,
+    rules: Fixed<Governed<V>>,
 }
 
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -124,9 +122,7 @@ impl<V: Variant> Process for Node<V> {
     }
 
     fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        if self.rules.heeds_suspicions() {
-            self.step(ctx, |node, out| node.avoid(peer, out));
-        }
+        self.step(ctx, |node, out| node.avoid(peer, out));
     }
 
     fn on_trust(&mut self, peer: ProcessId, _ctx: &mut Context<'_, Self>) {
@@ -154,61 +150,48 @@ impl<V: Variant> Node<V> {
     }
 
     fn receive(&mut self, from: ProcessId, message: Message, out: &mut Outbox<Self>) {
-        let of_sender = |time: u32| Timestamp { time, process: from };
+        let of = |time: u32| Timestamp { time, process: from };
         out.entries = out.entries.max(message.entries());
         match message {
-            Message::Request { time } => self.on_requested(of_sender(time), out),
+            Message::Request { time } => self.on_requested(of(time), out),
             Message::Locked { request, turn, .. } => self.on_locked(from, request, turn, out),
             Message::Failed { request, .. } => self.on_failed(from, request, out),
             Message::Inquire { request, .. } => self.on_inquire(from, request, out),
-            Message::Relinquish { request, turn, .. } => {
-                self.on_relinquished(of_sender(request), turn, out);
-            }
-            Message::Release { request, .. } => self.on_released(of_sender(request), out),
+            Message::Relinquish { request, turn, .. } => self.on_relinquish(of(request), turn, out),
+            Message::Release { request, .. } => self.on_released(of(request), out),
         }
     }
 
     fn on_locked(&mut self, from: ProcessId, request: u32, turn: u16, out: &mut Outbox<Self>) {
-        match &mut self.requester.state {
-            State::Wanted { since, answers } if self.rules.is_about(request, *since) => {
-                let Some(place) = answers.place(from) else { return out.unasked() };
-                if self.rules.is_due(turn, answers.turn(place)) {
-                    answers.lock(place, self.rules.sticky);
-                    self.enter_or_relinquish(out);
-                }
-            }
-            State::Held { since } if *since == request => {}
-            State::Released | State::Wanted { .. } | State::Held { .. } => {
-                self.release_stray_lock(from, request, out);
-            }
+        let Some(answers) = self.requester.answers_to(request, &self.rules) else {
+            return self.release_stray_lock(from, request, out);
+        };
+        let Some(place) = answers.place(from) else { return out.unasked() };
+        if self.rules.is_due(turn, answers.turn(place)) {
+            answers.lock(place, self.rules.sticky);
+            self.enter_or_relinquish(out);
         }
     }
 
     fn enter_or_relinquish(&mut self, out: &mut Outbox<Self>) {
         let State::Wanted { since, answers } = &self.requester.state else { return };
-        if self.rules.enough.is_reached(answers, self.requester.needed()) {
-            self.requester.state = State::Held { since: *since };
-            self.rules.forget_inquiries(&mut self.requester.inquired);
-            out.enter();
-        } else {
-            self.relinquish_if_failing(out);
+        if !self.rules.enough.is_reached(answers, self.requester.needed()) {
+            return self.relinquish_if_failing(out);
         }
+        self.requester.state = State::Held { since: *since };
+        self.rules.forget_inquiries(&mut self.requester.inquired);
+        out.enter();
     }
 
     fn on_failed(&mut self, from: ProcessId, request: u32, out: &mut Outbox<Self>) {
-        let State::Wanted { since, answers } = &mut self.requester.state else { return };
-        if self.rules.is_about(request, *since) {
-            let Some(place) = answers.place(from) else { return out.unasked() };
-            answers.fail(place);
-            self.relinquish_if_failing(out);
-        }
+        let Some(answers) = self.requester.answers_to(request, &self.rules) else { return };
+        let Some(place) = answers.place(from) else { return out.unasked() };
+        answers.fail(place);
+        self.relinquish_if_failing(out);
     }
 
     fn on_inquire(&mut self, from: ProcessId, request: u32, out: &mut Outbox<Self>) {
-        if self.rules.notes_inquiry(&self.requester.state, from, request) {
-            if !self.requester.state.may_answer(from) {
-                return out.unasked();
-            }
+        if self.notes_inquiry(from, request, out) {
             self.requester.inquired.insert(from);
             self.relinquish_if_failing(out);
         }
@@ -216,19 +199,12 @@ impl<V: Variant> Node<V> {
 
     /// While the process has to wait anyway, it relinquishes the locks that arbiters want back.
     fn relinquish_if_failing(&mut self, out: &mut Outbox<Self>) {
-        let requester = &mut self.requester;
-        if requester.inquired.is_empty() || !requester.is_failing(&self.rules) {
+        if self.requester.inquired.is_empty() || !self.requester.is_failing(&self.rules) {
             return;
         }
-        let State::Wanted { since, answers } = &mut requester.state else { return };
-        for arbiter in std::mem::take(&mut requester.inquired).iter() {
-            let Some(place) = answers.place(arbiter) else { continue };
-            if self.rules.has_lock(answers, arbiter) {
-                let (turn, clock) = (self.rules.relinquish(answers, place), out.clock);
-                out.send(arbiter, Message::Relinquish { request: *since, turn, clock });
-            } else {
-                requester.inquired.insert(arbiter);
-            }
+        let State::Wanted { since: request, .. } = self.requester.state else { return };
+        for (arbiter, turn) in self.requester.take_inquired_locks(&self.rules) {
+            out.send(arbiter, Message::Relinquish { request, turn, clock: out.clock });
         }
     }
 }
@@ -236,19 +212,17 @@ impl<V: Variant> Node<V> {
 /// The arbiter.
 impl<V: Variant> Node<V> {
     fn on_requested(&mut self, request: Timestamp, out: &mut Outbox<Self>) {
-        if self.arbiter.is_copy(request) {
-            return;
-        }
-        let Some(place) = self.arbiter.queue.insert(request, false) else { return };
+        let Some(place) = self.arbiter.enqueue(request) else { return };
         match self.arbiter.holder {
-            None => self.lock(out),
+            None => self.lock_for_next(out),
             Some(holder) if place == 0 && request < holder => self.inquire(holder, out),
             Some(_) => self.fail(place, out),
         }
     }
 
-    /// Locks itself for the oldest request; the queue goes on if that one's process will not inform this arbiter.
-    fn lock(&mut self, out: &mut Outbox<Self>) {
+    /// Locks itself for the oldest request, and for the next if the process of that one will not inform this arbiter.
+    fn lock_for_next(&mut self, out: &mut Outbox<Self>) {
+        self.arbiter.holder = None;
         while self.arbiter.holder.is_none()
             && let Some(next) = self.arbiter.queue.pop()
         {
@@ -265,26 +239,23 @@ impl<V: Variant> Node<V> {
     fn inquire(&mut self, holder: Timestamp, out: &mut Outbox<Self>) {
         if self.rules.permits_inquiry(self.arbiter.inquired) {
             self.arbiter.inquired = true;
-            let clock = out.clock;
-            out.send(holder.process, Message::Inquire { request: holder.time, clock });
+            out.send(holder.process, Message::Inquire { request: holder.time, clock: out.clock });
         }
         self.fail_displaced(out);
     }
 
     fn fail(&mut self, place: usize, out: &mut Outbox<Self>) {
         if let Some(request) = self.rules.failing(&mut self.arbiter.queue, place) {
-            let clock = out.clock;
-            out.send(request.process, Message::Failed { request: request.time, clock });
+            out.send(request.process, Message::Failed { request: request.time, clock: out.clock });
         }
     }
 
-    fn on_relinquished(&mut self, lock: Timestamp, turn: u16, out: &mut Outbox<Self>) {
+    fn on_relinquish(&mut self, lock: Timestamp, turn: u16, out: &mut Outbox<Self>) {
         let Some(holder) = self.rules.held_by(self.arbiter.holder, lock) else { return };
         if self.arbiter.returned.count(holder, turn, &self.rules) {
-            self.arbiter.holder = None;
             // The requester knows that it has to wait: it needs no failure.
             self.arbiter.queue.insert(holder, true);
-            self.lock(out);
+            self.lock_for_next(out);
         }
     }
 
@@ -292,8 +263,7 @@ impl<V: Variant> Node<V> {
         self.arbiter.returned.forget(lock);
         self.rules.remember_release(lock, &mut self.arbiter.released);
         if self.rules.held_by(self.arbiter.holder, lock).is_some() {
-            self.arbiter.holder = None;
-            self.lock(out);
+            self.lock_for_next(out);
         } else {
             self.arbiter.queue.remove(lock);
         }

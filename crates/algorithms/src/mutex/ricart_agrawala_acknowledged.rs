@@ -1,25 +1,24 @@
-//! Ricart and Agrawala's mutual exclusion with acknowledgements, so that crashes are noticed.
+//! Ricart and Agrawala's mutual exclusion with acknowledgements, which reveal crashes.
 //!
-//! Every request is answered at once: by a reply, or by an acknowledgement that the reply comes
-//! later. Who does not answer in time is taken for crashed, and nobody waits for it; who puts its
-//! reply off is asked from time to time whether it is still there. A process that comes up again
-//! learns everyone's clock before it asks for anything; a wish of its application counts from then.
-//! Until then, what it says tells others of the wish, though it has no time: someone who learns of it
-//! by way of a third process may ask with an earlier time. So order is promised until someone restarts.
+//! Every request is answered at once: by a reply, or by an acknowledgement that the reply comes later. A process without
+//! an answer in time counts as crashed, and no process waits for it; a process that defers its reply is asked again from
+//! time to time. A restarted process learns the clocks of all others before it requests.
 //!
-//! This is right only where delays have a known bound. Where they have none, a process that is
-//! merely slow is taken for crashed, and two are inside. With `model=asynchronous` nobody is ever
-//! taken for crashed: that is safe everywhere, and a crash blocks for ever.
+//! A request that the application makes meanwhile gets its timestamp only then. Another process may learn of it by way
+//! of a third one, and request with an earlier timestamp; so order is guaranteed only until a process restarts.
+//!
+//! Delays must have a known bound, else a slow process counts as crashed and two processes enter. With
+//! `model=asynchronous` no process counts as crashed: that is always safe, and a crash blocks for ever.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
 use konklave_process::{Context, Fixed, LamportClock, Process, ProcessId, ProcessSet, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use self::rules::Rules;
 use super::{Fence, Indication, Request};
 
 /// One process of the algorithm.
@@ -27,87 +26,80 @@ use super::{Fence, Indication, Request};
 pub struct RicartAgrawalaAcknowledged {
     clock: LamportClock,
     state: State,
-    /// Whose reply (or welcome) we need.
+    /// The processes whose reply or welcome is missing.
     awaiting: ProcessSet,
-    /// Who has not answered since we asked last.
+    /// The processes that have not answered the last question.
     silent: ProcessSet,
-    /// Whom we take for crashed.
+    /// The processes that count as crashed.
     crashed: ProcessSet,
-    /// Whom we reply to when we leave: their ids, in order, and the times of their requests.
+    /// The deferred requests, in the order of ids: process and timestamp.
     deferred: Vec<(ProcessId, u32)>,
-    /// How often we have come up again.
+    /// The number of restarts of this process.
     incarnation: u32,
     #[serde(skip)]
-    timeout: Fixed<Duration>,
-    /// Whether silence means a crash.
-    #[serde(skip)]
-    synchronous: Fixed<bool>,
-    #[serde(skip)]
-    no_probe: Fixed<bool>,
-    #[serde(skip)]
-    no_rejoin: Fixed<bool>,
+    rules: Fixed<Rules>,
 }
 
-/// Where we stand.
+/// The states of the paper, and one more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub enum State {
-    /// We are up again, and learn how late it is.
+    /// Restarted: the process learns the clocks of the others.
     Rejoining {
-        /// Whether the application waits for that.
+        /// Whether the application has requested the lock.
         wants: bool,
     },
-    /// We are outside.
+    /// Outside.
     Released,
-    /// We asked.
+    /// Waiting for replies.
     Wanted {
-        /// The time of our request.
+        /// The timestamp of the request.
         since: u32,
     },
-    /// We are inside.
+    /// Inside.
     Held,
 }
 
-/// What the processes say; each message carries a time of its sender.
+/// The messages, each with the clock of its sender.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// May I enter?
+    /// A request.
     Request {
-        /// The time of the request.
+        /// Its timestamp.
         timestamp: u32,
     },
-    /// I am here, but not yet.
+    /// An acknowledgement: the reply comes later.
     Ack {
-        /// The time of your request.
+        /// The timestamp of the request.
         to: u32,
-        /// The time of this answer.
+        /// The clock of the sender.
         clock: u32,
     },
-    /// As for me, you may.
+    /// A reply.
     Reply {
-        /// The time of your request.
+        /// The timestamp of the request.
         to: u32,
-        /// The time of this answer.
+        /// The clock of the sender.
         clock: u32,
     },
-    /// Are you still there, and may I enter?
+    /// Repeats a request to a process that has acknowledged it.
     AreYouThere {
-        /// The time of the request.
+        /// The timestamp of the request.
         timestamp: u32,
-        /// The time of this question.
+        /// The clock of the sender.
         clock: u32,
     },
-    /// I am up again: how late is it?
+    /// A restarted process asks for the clock.
     Hello {
-        /// How often I have come up again.
+        /// The number of its restarts.
         incarnation: u32,
-        /// The time of this question, as far as I know.
+        /// Its clock.
         clock: u32,
     },
-    /// So late.
+    /// The answer.
     Welcome {
-        /// How often you have come up again.
+        /// The number of restarts of the receiver.
         incarnation: u32,
-        /// The time.
+        /// The clock of the sender.
         clock: u32,
     },
 }
@@ -115,96 +107,8 @@ pub enum Message {
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// Everyone we asked must have answered.
+    /// All asked processes must have answered.
     Answers,
-}
-
-impl RicartAgrawalaAcknowledged {
-    /// Whether our claim goes before that of `from`. The order is total: of two rivals one yields.
-    fn precedes(&self, me: ProcessId, timestamp: u32, from: ProcessId) -> bool {
-        match self.state {
-            // Our wish has no time yet: who got our reply now could wish again and go before us.
-            State::Rejoining { wants } => wants,
-            State::Released => false,
-            State::Wanted { since } => {
-                let ours = Timestamp { time: since, process: me };
-                ours < Timestamp { time: timestamp, process: from }
-            }
-            State::Held => true,
-        }
-    }
-
-    fn request(&mut self, ctx: &mut Context<'_, Self>) {
-        let since = self.clock.tick();
-        self.state = State::Wanted { since };
-        self.ask_everyone(Message::Request { timestamp: since }, ctx);
-    }
-
-    /// Asks everyone whom we do not take for crashed.
-    fn ask_everyone(&mut self, question: Message, ctx: &mut Context<'_, Self>) {
-        let others: ProcessSet = ctx.others().collect();
-        self.awaiting = others.difference(&self.crashed);
-        self.ask(question, ctx);
-    }
-
-    /// Asks everyone we wait for, and goes on if there is nobody.
-    fn ask(&mut self, question: Message, ctx: &mut Context<'_, Self>) {
-        if self.awaiting.is_empty() {
-            return self.go_on(ctx);
-        }
-        if *self.synchronous {
-            self.silent = self.awaiting.clone();
-        }
-        for p in self.awaiting.iter() {
-            ctx.send(p, question);
-        }
-        ctx.set_timer(Timer::Answers, *self.timeout);
-    }
-
-    /// We wait for nobody any more.
-    fn go_on(&mut self, ctx: &mut Context<'_, Self>) {
-        ctx.cancel_timer(Timer::Answers);
-        match self.state {
-            State::Rejoining { wants } => {
-                self.state = State::Released;
-                if wants {
-                    self.request(ctx);
-                    for (p, timestamp) in std::mem::take(&mut self.deferred) {
-                        self.answer(p, timestamp, ctx);
-                    }
-                }
-            }
-            State::Wanted { since } => {
-                self.state = State::Held;
-                let fence = Fence(since.into(), ctx.me().0.into());
-                ctx.indicate(Indication::Granted { fence: Some(fence) });
-            }
-            State::Released | State::Held => {}
-        }
-    }
-
-    fn no_longer_await(&mut self, p: ProcessId, ctx: &mut Context<'_, Self>) {
-        if self.awaiting.remove(p) && self.awaiting.is_empty() {
-            self.go_on(ctx);
-        }
-    }
-
-    fn answer(&mut self, from: ProcessId, timestamp: u32, ctx: &mut Context<'_, Self>) {
-        let clock = self.clock.now();
-        if self.precedes(ctx.me(), timestamp, from) {
-            self.defer(from, timestamp);
-            ctx.send(from, Message::Ack { to: timestamp, clock });
-        } else {
-            ctx.send(from, Message::Reply { to: timestamp, clock });
-        }
-    }
-
-    fn defer(&mut self, from: ProcessId, timestamp: u32) {
-        match self.deferred.binary_search_by_key(&from, |(p, _)| *p) {
-            Ok(i) => self.deferred[i].1 = self.deferred[i].1.max(timestamp),
-            Err(i) => self.deferred.insert(i, (from, timestamp)),
-        }
-    }
 }
 
 impl Process for RicartAgrawalaAcknowledged {
@@ -216,10 +120,10 @@ impl Process for RicartAgrawalaAcknowledged {
     type Record = u32;
 
     fn on_recover(&mut self, saved: Option<u32>, ctx: &mut Context<'_, Self>) {
-        if *self.no_rejoin {
+        if !self.rules.rejoins() {
             return;
         }
-        // A welcome to an earlier incarnation may tell too early a time.
+        // A welcome to an earlier incarnation may carry an earlier clock.
         self.incarnation = saved.unwrap_or(0) + 1;
         ctx.save(self.incarnation);
         self.state = State::Rejoining { wants: false };
@@ -264,7 +168,7 @@ impl Process for RicartAgrawalaAcknowledged {
             }
             Message::Hello { incarnation, clock } => {
                 self.clock.witness(clock);
-                // What it had asked for, it does not want any more.
+                // The request of its former life is void.
                 self.deferred.retain(|(p, _)| *p != from);
                 ctx.send(from, Message::Welcome { incarnation, clock: self.clock.now() });
             }
@@ -284,7 +188,7 @@ impl Process for RicartAgrawalaAcknowledged {
         self.crashed.union_with(&dead);
         let clock = self.clock.now();
         match self.state {
-            State::Wanted { .. } if *self.no_probe && !self.awaiting.is_empty() => {}
+            State::Wanted { .. } if !self.rules.probes(!self.awaiting.is_empty()) => {}
             State::Wanted { since } => {
                 self.ask(Message::AreYouThere { timestamp: since, clock }, ctx);
             }
@@ -292,6 +196,94 @@ impl Process for RicartAgrawalaAcknowledged {
                 self.ask(Message::Hello { incarnation: self.incarnation, clock }, ctx);
             }
             State::Released | State::Held => {}
+        }
+    }
+}
+
+impl RicartAgrawalaAcknowledged {
+    /// Whether the request of this process goes first. The order is total, so exactly one of two rivals yields.
+    fn precedes(&self, me: ProcessId, timestamp: u32, from: ProcessId) -> bool {
+        match self.state {
+            // The own request has no timestamp yet: after a reply, the other process could enter again and again.
+            State::Rejoining { wants } => wants,
+            State::Released => false,
+            State::Wanted { since } => {
+                let ours = Timestamp { time: since, process: me };
+                ours < Timestamp { time: timestamp, process: from }
+            }
+            State::Held => true,
+        }
+    }
+
+    fn request(&mut self, ctx: &mut Context<'_, Self>) {
+        let since = self.clock.tick();
+        self.state = State::Wanted { since };
+        self.ask_everyone(Message::Request { timestamp: since }, ctx);
+    }
+
+    /// Asks all processes that do not count as crashed.
+    fn ask_everyone(&mut self, question: Message, ctx: &mut Context<'_, Self>) {
+        let others: ProcessSet = ctx.others().collect();
+        self.awaiting = others.difference(&self.crashed);
+        self.ask(question, ctx);
+    }
+
+    /// Asks all awaited processes; without any, the process goes on.
+    fn ask(&mut self, question: Message, ctx: &mut Context<'_, Self>) {
+        if self.awaiting.is_empty() {
+            return self.go_on(ctx);
+        }
+        if self.rules.synchronous {
+            self.silent = self.awaiting.clone();
+        }
+        for p in self.awaiting.iter() {
+            ctx.send(p, question);
+        }
+        ctx.set_timer(Timer::Answers, self.rules.timeout);
+    }
+
+    /// No answer is missing.
+    fn go_on(&mut self, ctx: &mut Context<'_, Self>) {
+        ctx.cancel_timer(Timer::Answers);
+        match self.state {
+            State::Rejoining { wants } => {
+                self.state = State::Released;
+                if wants {
+                    self.request(ctx);
+                    for (p, timestamp) in std::mem::take(&mut self.deferred) {
+                        self.answer(p, timestamp, ctx);
+                    }
+                }
+            }
+            State::Wanted { since } => {
+                self.state = State::Held;
+                let fence = Fence(since.into(), ctx.me().0.into());
+                ctx.indicate(Indication::Granted { fence: Some(fence) });
+            }
+            State::Released | State::Held => {}
+        }
+    }
+
+    fn no_longer_await(&mut self, p: ProcessId, ctx: &mut Context<'_, Self>) {
+        if self.awaiting.remove(p) && self.awaiting.is_empty() {
+            self.go_on(ctx);
+        }
+    }
+
+    fn answer(&mut self, from: ProcessId, timestamp: u32, ctx: &mut Context<'_, Self>) {
+        let clock = self.clock.now();
+        if self.precedes(ctx.me(), timestamp, from) {
+            self.defer(from, timestamp);
+            ctx.send(from, Message::Ack { to: timestamp, clock });
+        } else {
+            ctx.send(from, Message::Reply { to: timestamp, clock });
+        }
+    }
+
+    fn defer(&mut self, from: ProcessId, timestamp: u32) {
+        match self.deferred.binary_search_by_key(&from, |(p, _)| *p) {
+            Ok(i) => self.deferred[i].1 = self.deferred[i].1.max(timestamp),
+            Err(i) => self.deferred.insert(i, (from, timestamp)),
         }
     }
 }

@@ -16,17 +16,17 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         Property {
             word: "order",
             broken_by: &["happened-before order"],
-            meaning: "who asked first, causally, gets first",
+            meaning: "a request is served after all requests that causally precede it",
         },
         Property {
             word: "bypass",
             broken_by: &["bounded bypass"],
-            meaning: "nobody is overtaken more than K times (bypass:K)",
+            meaning: "no request is overtaken more than K times (bypass:K)",
         },
         Property {
             word: "overtaking",
             broken_by: &["bounded overtaking"],
-            meaning: "by those who knew of its request when they asked, nobody is overtaken more than K times",
+            meaning: "no request is overtaken more than K times by processes that knew of it when they asked",
         },
     ],
     guarantees: &["exclusion", "deadlock", "starvation", "order", "quiescence"],
@@ -67,8 +67,8 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         Column {
             name: "sync delay",
             unit: "T",
-            means: "from an exit to the next entry, when someone waits at the exit; so often there was such \
-                    a hand-over in all runs",
+            means: "from an exit to the next entry, if a process waits at the exit, with the number of such \
+                    hand-overs in all runs",
             of: "hand-overs",
             measure: "sync_delay.mean",
             bound: Bounded::By("sync_delay"),

@@ -1,24 +1,25 @@
 //! Mutual exclusion by a token that goes round a ring.
 //!
-//! Whoever has the token may enter once, and passes it on when it leaves. In `mode=perpetual` the
-//! token never rests, as in the lectures. In `mode=parking` it stops after a round in which nobody
-//! wanted it, and who wants it sends a wake-up call after it.
+//! The process with the token may enter once, and passes it on when it leaves. In `mode=perpetual` the token never
+//! rests, as in the lectures. In `mode=parking` it rests after a round in which no process wanted it, and a process that
+//! wants it sends a wake-up call round the ring.
 //!
-//! Crashed processes are skipped. Whenever someone crashes, the token may be lost with it, so the
-//! survivor with the highest id begins a new epoch (`regeneration.rs`). With `patience` above 0 it
-//! also does so when someone has waited too long: that may be wrong, and does no harm.
+//! The ring skips crashed processes. The token may be lost with a crashed process, so the survivor with the highest id
+//! begins a new epoch (`token_ring/regeneration.rs`). With `patience` above 0 it also does so after a long wait of a
+//! process: that may be unnecessary, and does no harm.
 
 mod regeneration;
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
+use self::rules::Rules;
 use super::{Fence, Indication, Request};
 pub use regeneration::Probing;
 
@@ -28,27 +29,20 @@ pub struct TokenRing {
     successor: ProcessId,
     state: State,
     token: Option<Token>,
-    /// Whether somebody's wake-up call came by since the token did.
+    /// Whether a wake-up call has arrived since the token was last here.
     called: bool,
-    /// The epoch we have joined. Those that the i-th of the group begins are i modulo n.
+    /// The joined epoch. The i-th process of the group begins the epochs that are i modulo n.
     epoch: u32,
-    /// Whether our token must not be used before all have joined the epoch.
+    /// Whether the token here must not be used before all processes have joined the epoch.
     frozen: bool,
-    /// If it is us who begin the epoch: who has not joined yet.
+    /// If this process begins the epoch: the processes that have not joined it.
     probing: Option<Box<Probing>>,
-    /// Who has crashed, lowest id first.
+    /// The crashed processes, lowest id first.
     crashed: Vec<ProcessId>,
-    /// How often we have asked whether the token is lost since we want it.
+    /// The number of questions for a lost token since the process wants it.
     alarms: u32,
     #[serde(skip)]
-    parks: Fixed<bool>,
-    /// How long we wait before we ask whether the token is lost.
-    #[serde(skip)]
-    patience: Fixed<Option<Duration>>,
-    #[serde(skip)]
-    keeps_token: Fixed<bool>,
-    #[serde(skip)]
-    no_epoch: Fixed<bool>,
+    rules: Fixed<Rules>,
 }
 
 /// The states of a lock, and one more.
@@ -60,142 +54,69 @@ pub enum State {
     Wanted,
     /// Inside.
     Held,
-    /// Restarted after a crash: the others go on without this process.
+    /// Restarted after a crash: the other processes continue without this one.
     Out,
 }
 
 /// The right to enter, once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Token {
-    /// How often someone has entered in this token's time.
+    /// The number of entries with this token.
     entries: u32,
-    /// How many did not want it since someone did.
+    /// The number of processes that did not want it since one did.
     idle: u32,
 }
 
-/// What goes round the ring; and, from [`Probe`](Message::Probe) on, what is said past it.
+/// Token and wake-up call go round the ring; the others, from [`Probe`](Message::Probe) on, go directly.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// Enter or pass it on.
+    /// The token.
     Token {
-        /// The epoch it belongs to.
+        /// Its epoch.
         epoch: u32,
         /// The token.
         token: Token,
     },
-    /// Somebody wants the token.
+    /// A process wants the token.
     Wake {
-        /// How many more shall hear that.
+        /// The number of further hops.
         hops: u32,
     },
-    /// An epoch begins: tokens of earlier ones are void. Do you have the token?
+    /// An epoch begins and makes tokens of earlier ones void. Asks whether the receiver has the token.
     Probe {
         /// The epoch.
         epoch: u32,
-        /// Who has crashed.
+        /// The crashed processes.
         crashed: Arc<[ProcessId]>,
     },
-    /// I have joined the epoch.
+    /// The sender has joined the epoch.
     Report {
         /// The epoch.
         epoch: u32,
-        /// Whether I have the token.
+        /// Whether it has the token.
         token: bool,
     },
-    /// All have joined: the token that you have belongs to this epoch.
+    /// All processes have joined: the token of the receiver belongs to this epoch.
     Resume {
         /// The epoch.
         epoch: u32,
     },
-    /// I have joined a later one.
+    /// The sender has joined a later epoch.
     Outdated {
         /// The later epoch.
         epoch: u32,
     },
-    /// I have waited long: is the token lost?
+    /// The sender has waited long: asks whether the token is lost.
     Alarm,
-    /// I have crashed, though I am up again.
+    /// The sender has crashed and restarted.
     Gone,
 }
 
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// The token should have come.
+    /// The token is overdue.
     Patience,
-}
-
-impl TokenRing {
-    /// The token is here.
-    fn use_token(&mut self, token: Token, ctx: &mut Context<'_, Self>) {
-        let called = std::mem::take(&mut self.called);
-        let idle = if called { 0 } else { token.idle + 1 };
-        self.token = Some(Token { idle: if *self.parks { idle } else { 0 }, ..token });
-        match self.state {
-            State::Wanted => self.enter(ctx),
-            State::Released if *self.parks && idle as usize >= ctx.group_size() => {}
-            State::Released => self.pass_on(ctx),
-            State::Held | State::Out => ctx.unexpected("a second token"),
-        }
-    }
-
-    fn enter(&mut self, ctx: &mut Context<'_, Self>) {
-        let Some(token) = self.token.as_mut().filter(|_| !self.frozen) else { return };
-        token.entries += 1;
-        token.idle = 0;
-        self.state = State::Held;
-        if self.patience.is_some() {
-            self.alarms = 0;
-            ctx.cancel_timer(Timer::Patience);
-        }
-        let fence = Fence(self.epoch.into(), token.entries.into());
-        ctx.indicate(Indication::Granted { fence: Some(fence) });
-    }
-
-    /// Waits for the token, if we do not wait for ever. An epoch takes time to begin, and who is
-    /// inside keeps the token that long: if each wait were as short, epoch would follow epoch and
-    /// the token never get anywhere.
-    fn be_patient(&self, ctx: &mut Context<'_, Self>) {
-        const MOST_DOUBLED: u32 = 16;
-        if let Some(patience) = *self.patience {
-            let factor = 1 << self.alarms.min(MOST_DOUBLED);
-            ctx.set_timer(Timer::Patience, patience.saturating_mul(factor));
-        }
-    }
-
-    fn pass_on(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.frozen || self.successor == ctx.me() {
-            return;
-        }
-        let Some(token) = self.token.take() else { return };
-        let epoch = if *self.no_epoch { 0 } else { self.epoch };
-        ctx.send(self.successor, Message::Token { epoch, token });
-    }
-
-    /// Wakes the token up, wherever it rests.
-    fn call(&self, ctx: &mut Context<'_, Self>) {
-        if *self.parks && self.successor != ctx.me() {
-            ctx.send(self.successor, Message::Wake { hops: ctx.group_size() as u32 - 2 });
-        }
-    }
-
-    fn on_wake(&mut self, hops: u32, ctx: &mut Context<'_, Self>) {
-        match (self.state, &mut self.token) {
-            (State::Released, Some(token)) => {
-                token.idle = 0;
-                self.pass_on(ctx);
-            }
-            (State::Released, None) => {
-                self.called = true;
-                if hops > 0 && self.successor != ctx.me() {
-                    ctx.send(self.successor, Message::Wake { hops: hops - 1 });
-                }
-            }
-            // Once we have had our turn, the token makes a whole round.
-            (State::Wanted | State::Held, _) => self.called = *self.keeps_token,
-            (State::Out, _) => {}
-        }
-    }
 }
 
 impl Process for TokenRing {
@@ -206,13 +127,13 @@ impl Process for TokenRing {
     type Record = NoRecord;
 
     fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
-        if !*self.parks {
+        if !self.rules.parks {
             self.pass_on(ctx);
         }
     }
 
     fn on_recover(&mut self, _saved: Option<NoRecord>, ctx: &mut Context<'_, Self>) {
-        // We know neither the epoch nor whether the token was here: nobody must count on us.
+        // The process knows neither the epoch nor whether the token was here: no other process must rely on it.
         self.state = State::Out;
         self.token = None;
         ctx.send_to_others(Message::Gone);
@@ -232,22 +153,19 @@ impl Process for TokenRing {
             }
             Request::Release => {
                 self.state = State::Released;
-                if !*self.keeps_token || std::mem::take(&mut self.called) {
-                    self.pass_on(ctx);
-                }
+                self.pass_on_after_release(ctx);
             }
         }
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
-        // The last words of one who has crashed: the epoch that its crash brings about is right
-        // without them.
+        // The epoch that follows a crash needs no message of the crashed process.
         if self.state == State::Out || self.has_crashed(from) {
             return;
         }
         match message {
             Message::Token { epoch, token } => {
-                if epoch < self.epoch && !*self.no_epoch {
+                if self.rules.is_void(epoch, self.epoch) {
                     return;
                 }
                 self.join(epoch);
@@ -284,6 +202,67 @@ impl Process for TokenRing {
     fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         if self.state != State::Out {
             self.on_crash_of(peer, ctx);
+        }
+    }
+}
+
+impl TokenRing {
+    /// The token is here.
+    fn use_token(&mut self, token: Token, ctx: &mut Context<'_, Self>) {
+        let called = std::mem::take(&mut self.called);
+        let idle = if called { 0 } else { token.idle + 1 };
+        self.token = Some(Token { idle: if self.rules.parks { idle } else { 0 }, ..token });
+        match self.state {
+            State::Wanted => self.enter(ctx),
+            State::Released if self.rules.rests(idle, ctx.group_size()) => {}
+            State::Released => self.pass_on(ctx),
+            State::Held | State::Out => ctx.unexpected("a second token"),
+        }
+    }
+
+    fn enter(&mut self, ctx: &mut Context<'_, Self>) {
+        let Some(token) = self.token.as_mut().filter(|_| !self.frozen) else { return };
+        token.entries += 1;
+        token.idle = 0;
+        self.state = State::Held;
+        if self.rules.patience.is_some() {
+            self.alarms = 0;
+            ctx.cancel_timer(Timer::Patience);
+        }
+        let fence = Fence(self.epoch.into(), token.entries.into());
+        ctx.indicate(Indication::Granted { fence: Some(fence) });
+    }
+
+    fn pass_on(&mut self, ctx: &mut Context<'_, Self>) {
+        if self.frozen || self.successor == ctx.me() {
+            return;
+        }
+        let Some(token) = self.token.take() else { return };
+        let epoch = self.rules.epoch_of_token(self.epoch);
+        ctx.send(self.successor, Message::Token { epoch, token });
+    }
+
+    /// Wakes the token up, where it rests.
+    fn call(&self, ctx: &mut Context<'_, Self>) {
+        if self.rules.parks && self.successor != ctx.me() {
+            ctx.send(self.successor, Message::Wake { hops: ctx.group_size() as u32 - 2 });
+        }
+    }
+
+    fn on_wake(&mut self, hops: u32, ctx: &mut Context<'_, Self>) {
+        match (self.state, &mut self.token) {
+            (State::Released, Some(token)) => {
+                token.idle = 0;
+                self.pass_on(ctx);
+            }
+            (State::Released, None) => {
+                self.called = true;
+                if hops > 0 && self.successor != ctx.me() {
+                    ctx.send(self.successor, Message::Wake { hops: hops - 1 });
+                }
+            }
+            (State::Wanted | State::Held, _) => self.called = self.rules.remembers_call(),
+            (State::Out, _) => {}
         }
     }
 }

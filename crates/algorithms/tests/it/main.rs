@@ -44,6 +44,7 @@ mod sanders;
 mod schedules;
 mod script;
 mod singhal;
+mod sources;
 mod suzuki_kasami;
 mod token_ring;
 mod tree_wave;

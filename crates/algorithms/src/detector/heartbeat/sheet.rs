@@ -1,4 +1,4 @@
-//! The data sheet of Heartbeat failure detector: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the heartbeat failure detector: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId, ProcessMap, ProcessSet};
@@ -17,7 +17,7 @@ const IMPATIENT: Mistake = Mistake {
 const SHEET: DataSheet = DataSheet {
     name: "heartbeat",
     title: "Heartbeat failure detector",
-    idea: "Send a heartbeat in every period; suspect a process that is silent for several.",
+    idea: "Each process sends a heartbeat in every period, and suspects a process that is silent for several.",
     source: "T. D. Chandra, S. Toueg, JACM 43(2), 1996 (eventually perfect detector)",
     assumes: &[Assumption::Reliable, Assumption::BoundedDelays, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
@@ -31,7 +31,7 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "misses",
             values: &["3", "<number>"],
-            what: "silent periods until suspicion",
+            what: "period ends since the last heartbeat until suspicion: one whole silent period less",
         },
     ],
 };
@@ -58,7 +58,7 @@ impl Algorithm for Heartbeat {
     }
 }
 
-/// The rule that a mistake switch breaks.
+/// The rule that a mistake changes.
 impl Heartbeat {
     /// Whether a wrong suspicion allows the process one more silent period.
     pub(super) fn learns(&self) -> bool {

@@ -18,7 +18,20 @@ fn start_sends_heartbeats_and_sets_the_period() {
 }
 
 #[test]
-fn three_silent_periods_suspect_and_a_heartbeat_restores() {
+fn suspicion_takes_one_whole_silent_period_less_than_misses() {
+    let mut p0 = bench();
+    let suspicion = tell(Indication::Suspect(ProcessId(1)));
+    // The heartbeat arrives within the first period, so only the second and the third are silent.
+    p0.hear(1, Alive);
+    assert!(!p0.fire(Timer::Period).contains(&suspicion));
+    assert!(!p0.fire(Timer::Period).contains(&suspicion));
+    assert!(p0.fire(Timer::Period).contains(&suspicion));
+    let misses = Heartbeat::SHEET.switches.iter().find(|switch| switch.name == "misses");
+    assert!(misses.is_some_and(|switch| switch.what.contains("one whole silent period less")));
+}
+
+#[test]
+fn third_period_end_suspects_and_heartbeat_restores() {
     let mut p0 = bench();
     let suspects = |p0: &mut Bench<Heartbeat>| {
         p0.fire(Timer::Period).contains(&tell(Indication::Suspect(ProcessId(1))))

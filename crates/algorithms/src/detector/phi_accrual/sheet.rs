@@ -1,4 +1,4 @@
-//! The data sheet of φ accrual failure detector: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the φ accrual failure detector: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId, ProcessMap, ProcessSet};
@@ -17,7 +17,7 @@ const SKIP_LATE: Mistake = Mistake {
 const SHEET: DataSheet = DataSheet {
     name: "phi-accrual",
     title: "φ accrual failure detector",
-    idea: "Learn the intervals between each process's heartbeats; suspect it when a longer silence is unlikely.",
+    idea: "Each process learns the intervals between the heartbeats of another, and suspects it when so long a silence is unlikely.",
     source: "N. Hayashibara, X. Défago, R. Yared, T. Katayama, SRDS 2004; mean deviation as in V. Jacobson, SIGCOMM 1988",
     assumes: &[Assumption::Reliable, Assumption::BoundedDelays, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
@@ -28,16 +28,16 @@ const SHEET: DataSheet = DataSheet {
     mistakes: &[SKIP_LATE],
     switches: &[
         Switch { name: "period", values: &["2", "<number>"], what: "the period, in T" },
-        Switch { name: "ticks", values: &["4", "<number>"], what: "how many ticks make a period" },
+        Switch { name: "ticks", values: &["4", "<number>"], what: "number of ticks in a period" },
         Switch {
             name: "threshold",
             values: &["8", "<number>"],
-            what: "φ from which a process is suspected",
+            what: "φ at which a process is suspected",
         },
         Switch {
             name: "memory",
             values: &["16", "<number>"],
-            what: "about how many arrivals the mean covers",
+            what: "number of arrivals that the mean covers, about",
         },
     ],
 };
@@ -67,12 +67,12 @@ impl Algorithm for PhiAccrual {
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         setup.need(&SHEET, 1, &["period", "ticks", "threshold", "memory"])?;
-        // Finer ticks tell nothing more, and a process would do nothing but count them.
+        // Finer ticks give no better estimate, and a process would do nothing but count them.
         setup.limit(&SHEET, 1000, &["ticks"])
     }
 }
 
-/// The rule that a mistake switch breaks.
+/// The rule that a mistake changes.
 impl PhiAccrual {
     /// Whether a heartbeat that ends a wrong suspicion changes the estimates.
     pub(super) fn learns_from_late(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Who can still reach whom.
+//! The processes that can still reach each other.
 //!
 //! On a graph, messages go along its links only. Crashes and broken links can split it, and then
 //! no algorithm can do better than each part for itself: so each part is judged for itself.
@@ -22,7 +22,7 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Nothing is broken yet. None for algorithms that are not bound to the links of a graph: on
-    /// rings and in complete groups, who is down is skipped.
+    /// rings and in complete groups, processes skip those that are down.
     pub(super) fn new(sheet: &DataSheet, setup: &Setup) -> Option<Self> {
         let bound = |shape: &Shape| matches!(shape, Shape::Tree | Shape::Connected);
         sheet.topologies.iter().all(bound).then(|| Self {
@@ -76,7 +76,7 @@ impl Reach {
         (parts.len() > 1).then_some(parts)
     }
 
-    /// All that `p` can reach by way of those who are up, itself included.
+    /// All processes that `p` can reach by way of live ones, itself included.
     fn part_of(&self, p: ProcessId, is_up: impl Fn(ProcessId) -> bool) -> ProcessSet {
         let (group, topology) = &**self.graph;
         let mut seen: ProcessSet = [p].into_iter().collect();
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(row.parts(&set(&[0, 2, 3])), Some(vec![set(&[0]), set(&[2, 3])]));
         row.on_restart(p1);
         assert!(!row.are_apart(p0, p3));
-        // At the end of a row nobody is missed.
+        // The end of a row connects no other processes.
         assert_eq!(row.parts(&set(&[0, 1, 2])), None);
     }
 

@@ -31,8 +31,8 @@ const SHEET: DataSheet = DataSheet {
     winner: Some(Winner::MaxAll),
     costs: &[Cost {
         metric: Metric::Messages,
-        formula: "the tree's (virtual-tree), a report from everyone over at most n − 1 hops, and \
-                  3(n − 1) for the wave",
+        formula: "those of the tree (virtual-tree), a report of each process over at most n − 1 hops, and for the wave \
+                  3(n − 1), with one explorer more for a process that moves meanwhile",
         when: "always",
         bound: |f| {
             let (n, m) = (f.n(), links(f));

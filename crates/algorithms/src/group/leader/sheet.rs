@@ -5,6 +5,7 @@ use konklave_process::{Fixed, Inspect, ProcessId};
 
 use super::{Leader, Leadership};
 use crate::group::assumed;
+use crate::group::sheet::{HEARTBEAT, RETRY};
 use crate::group::virtual_synchrony::VirtualSynchrony;
 use crate::{Algorithm, Assumption, DataSheet, Guarantee, Mistake, Setup, Switch};
 
@@ -44,12 +45,8 @@ const SHEET: DataSheet = DataSheet {
             values: &["0", "<number>"],
             what: "how long a grant binds, in T; 0: there are no leases",
         },
-        Switch {
-            name: "heartbeat",
-            values: &["0", "<number>"],
-            what: "the period in T; 0: nothing is sent again, and only the host's detector reports crashes",
-        },
-        Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
+        HEARTBEAT,
+        RETRY,
     ],
 };
 

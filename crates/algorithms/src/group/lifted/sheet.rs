@@ -1,10 +1,18 @@
-//! The data sheet of lifted mutual exclusion, and the rules that its mistake switches break.
+//! The data sheet of lifted mutual exclusion, and the rules that a mistake changes.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use konklave_process::topology::Shape;
+use konklave_process::{Fixed, Inspect, ProcessId, ProcessSet};
 
 use super::any::NAMES;
-use super::{Inner, Lifted};
-use crate::{Assumption, DataSheet, Guarantee, Mistake, Switch};
+use super::lease::Lease;
+use super::{Inner, Lifted, Settings, Summary};
+use crate::group::locks::Locks;
+use crate::group::sheet::{HEARTBEAT, JOINERS, LEAVERS, REFORM, REJOIN, RETRY};
+use crate::group::virtual_synchrony::VirtualSynchrony;
+use crate::group::{Plan, assumed};
+use crate::{Algorithm, Assumption, DataSheet, Guarantee, Mistake, Setup, SetupError, Switch};
 
 pub(super) const THAW: Mistake = Mistake {
     name: "thaw",
@@ -58,37 +66,68 @@ pub(super) const SHEET: DataSheet = DataSheet {
             what: "lease: no member enters while an excluded member may be inside",
         },
         Switch { name: "lease", values: &["20", "<number>"], what: "how long a lease lasts, in T" },
-        Switch {
-            name: "heartbeat",
-            values: &["0", "<number>"],
-            what: "the period in T; 0: nothing is sent again, and only the host's detector reports crashes",
-        },
-        Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
+        HEARTBEAT,
+        RETRY,
         Switch { name: "names", values: &["1", "<number>"], what: "how many locks are used" },
-        Switch {
-            name: "joiners",
-            values: &["none", "<text>"],
-            what: "the processes that join later",
-        },
-        Switch {
-            name: "leavers",
-            values: &["none", "<text>"],
-            what: "the processes that leave in the end",
-        },
-        Switch {
-            name: "reform",
-            values: &["none", "<text>"],
-            what: "the processes that ask for a new view",
-        },
-        Switch {
-            name: "rejoin",
-            values: &["off", "on"],
-            what: "whether an excluded process joins again",
-        },
+        JOINERS,
+        LEAVERS,
+        REFORM,
+        REJOIN,
     ],
 };
 
-/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl<A: Inner> Inspect for Lifted<A> {
+    fn at_rest(&self) -> bool {
+        self.group.at_rest() && self.requests.is_empty() && !self.wedged && self.is_in_order()
+    }
+}
+
+impl<A: Inner> Algorithm for Lifted<A> {
+    type Problem = Locks;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let lasts = setup.unit * setup.chosen(&SHEET, "lease").number();
+        let group = VirtualSynchrony::build(me, setup).summarised();
+        Self {
+            group,
+            wedged: false,
+            locks: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            own_summary: Summary::new(),
+            channels: BTreeMap::new(),
+            later: Vec::new(),
+            excluded_may_hold: false,
+            accounted_for: BTreeSet::new(),
+            lease: Lease::default(),
+            last_view: ProcessSet::new(),
+            settings: Fixed(Settings {
+                setup: setup.clone(),
+                lease: setup.chosen(&SHEET, "safety").is("lease").then_some(lasts),
+                repeats: setup.chosen(&SHEET, "heartbeat").number() > 0,
+            }),
+            mistake: Fixed(setup.mistake),
+        }
+    }
+
+    /// With heartbeats, a run has no end.
+    fn goes_on(setup: &Setup) -> bool {
+        setup.chosen(&SHEET, "heartbeat").number() > 0
+    }
+
+    /// A lease is as good as the clocks that measure it.
+    fn sheet(setup: &Setup) -> DataSheet {
+        let leases = setup.chosen(&SHEET, "safety").is("lease");
+        DataSheet { assumes: assumed(Self::goes_on(setup), leases), ..SHEET }
+    }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        setup.need(&SHEET, 1, &["lease", "names"])?;
+        Plan::check(setup)
+    }
+}
+
+/// The rules that a mistake changes.
 impl<A: Inner> Lifted<A> {
     fn makes(&self, mistake: &Mistake) -> bool {
         *self.mistake == Some(mistake.name)

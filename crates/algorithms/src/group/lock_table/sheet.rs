@@ -8,6 +8,7 @@ use konklave_process::{Fixed, Inspect, ProcessId};
 use super::table::Flaw;
 use super::{LockTable, Settings, Table};
 use crate::group::locks::Locks;
+use crate::group::sheet::{HEARTBEAT, JOINERS, LEAVERS, REFORM, REJOIN, RETRY};
 use crate::group::virtual_synchrony::VirtualSynchrony;
 use crate::group::{Plan, assumed};
 use crate::{
@@ -76,33 +77,13 @@ pub(super) const SHEET: DataSheet = DataSheet {
             what: "the locks of an excluded member: free at once, or after the lease",
         },
         Switch { name: "lease", values: &["20", "<number>"], what: "how long that is, in T" },
-        Switch {
-            name: "heartbeat",
-            values: &["0", "<number>"],
-            what: "the period in T; 0: nothing is sent again, and only the host's detector reports crashes",
-        },
-        Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
+        HEARTBEAT,
+        RETRY,
         Switch { name: "names", values: &["1", "<number>"], what: "how many locks are used" },
-        Switch {
-            name: "joiners",
-            values: &["none", "<text>"],
-            what: "the processes that join later",
-        },
-        Switch {
-            name: "leavers",
-            values: &["none", "<text>"],
-            what: "the processes that leave in the end",
-        },
-        Switch {
-            name: "reform",
-            values: &["none", "<text>"],
-            what: "the processes that ask for a new view",
-        },
-        Switch {
-            name: "rejoin",
-            values: &["off", "on"],
-            what: "whether an excluded process joins again",
-        },
+        JOINERS,
+        LEAVERS,
+        REFORM,
+        REJOIN,
         Switch {
             name: "clients",
             values: &["none", "<text>"],

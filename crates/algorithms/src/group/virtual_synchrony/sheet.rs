@@ -6,6 +6,7 @@ use konklave_process::topology::Shape;
 use konklave_process::{Inspect, ProcessId};
 
 use super::VirtualSynchrony;
+use crate::group::sheet::{HEARTBEAT, JOINERS, LEAVERS, REFORM, REJOIN, RETRY};
 use crate::group::{Data, Group, Plan, assumed};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
@@ -70,7 +71,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
     idea: "The members of a view agree, in one consensus, on the next view and on the messages \
            before it.",
     source: "K. Birman, T. Joseph, SOSP 1987; X. Défago, A. Schiper, P. Urbán, ACM CSUR 36(4), 2004; \
-             lecture \"Gruppenkommunikation\"",
+             lecture \"Übereinstimmung und Koordination\", part \"Zuverlässige Gruppenkommunikation\"",
     assumes: &[Assumption::UniqueIds, Assumption::Reliable],
     topologies: &[Shape::Complete],
     winner: None,
@@ -131,17 +132,13 @@ pub(super) const SHEET: DataSheet = DataSheet {
             values: &["uniform", "agreed"],
             what: "when a message is delivered: once a majority has it, or once it has a place",
         },
-        Switch {
-            name: "heartbeat",
-            values: &["0", "<number>"],
-            what: "the period in T; 0: nothing is sent again, and only the host's detector reports crashes",
-        },
+        HEARTBEAT,
         Switch {
             name: "misses",
             values: &["4", "<number>"],
             what: "silent periods until suspicion",
         },
-        Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
+        RETRY,
         Switch {
             name: "window",
             values: &["64", "<number>"],
@@ -157,26 +154,10 @@ pub(super) const SHEET: DataSheet = DataSheet {
             values: &["blocking", "streaming"],
             what: "whether deliveries wait while the application gives its state",
         },
-        Switch {
-            name: "joiners",
-            values: &["none", "<text>"],
-            what: "the processes that join later",
-        },
-        Switch {
-            name: "leavers",
-            values: &["none", "<text>"],
-            what: "the processes that leave in the end",
-        },
-        Switch {
-            name: "reform",
-            values: &["none", "<text>"],
-            what: "the processes that ask for a new view",
-        },
-        Switch {
-            name: "rejoin",
-            values: &["off", "on"],
-            what: "whether an excluded process joins again",
-        },
+        JOINERS,
+        LEAVERS,
+        REFORM,
+        REJOIN,
     ],
 };
 

@@ -47,7 +47,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
     name: "ack",
     title: "Reliable multicast by acknowledgements",
     idea: "Repeat each message until every receiver has confirmed it.",
-    source: "lecture \"Zuverlässiger Multicast\", immediate feedback",
+    source: "lecture \"Übereinstimmung und Koordination\", slide \"Unmittelbare Rückmeldungen\"",
     assumes: &[Assumption::KnownMembership, Assumption::StableStorage],
     topologies: &[Shape::Connected],
     winner: None,
@@ -61,7 +61,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Delivery,
             formula: "T",
-            when: "nothing is lost, and the window holds up nobody",
+            when: "no message is lost, and the window delays no message",
             bound: delivery,
         },
     ],

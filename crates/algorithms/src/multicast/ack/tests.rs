@@ -1,4 +1,6 @@
-use konklave_process::{Effect, Inspect as _, Topology};
+use std::time::Duration;
+
+use konklave_process::{Effect, Group, Inspect as _, Topology};
 use konklave_testkit::{Bench, send, set, tell};
 
 use super::*;

@@ -17,8 +17,8 @@ const FORGETS_ITSELF: Mistake = Mistake {
 const SHEET: DataSheet = DataSheet {
     name: "best-effort",
     title: "Best-effort multicast",
-    idea: "Send it to everyone, deliver what arrives.",
-    source: "lecture \"Zuverlässiger Multicast\", the starting point",
+    idea: "The sender sends the message to every process; a process delivers it when it arrives.",
+    source: "lecture \"Übereinstimmung und Koordination\", \"Koordination durch Gruppenkommunikation\"",
     assumes: &[Assumption::Reliable, Assumption::NoDuplicates, Assumption::KnownMembership],
     topologies: &[Shape::Connected],
     winner: None,

@@ -1,4 +1,4 @@
-//! The data sheet of ISIS ABCAST: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of ISIS ABCAST: assumptions, costs and guarantees.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) const SKIPS: Mistake = Mistake {
 const SHEET: DataSheet = DataSheet {
     name: "isis",
     title: "ISIS ABCAST",
-    idea: "Every member proposes a priority, the highest is final; deliver by priority.",
+    idea: "Every member proposes a priority for a message, and the highest is final; messages are delivered by priority.",
     source: "K. Birman, T. Joseph, TOCS 5(1), 1987",
     assumes: &[
         Assumption::Reliable,
@@ -50,9 +50,9 @@ const SHEET: DataSheet = DataSheet {
         },
         Cost {
             metric: Metric::Delivery,
-            formula: "3T, and up to 2T more behind others",
+            formula: "3T, and behind other messages up to 5T, or 6T if delays vary",
             when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(5.0 * t)),
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(if f.steady { 5.0 } else { 6.0 } * t)),
         },
     ],
     guarantees: &[
@@ -89,7 +89,7 @@ impl Algorithm for Isis {
     }
 }
 
-/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+/// The rules that a mistake changes.
 impl Isis {
     fn makes(&self, mistake: &Mistake) -> bool {
         *self.mistake == Some(mistake.name)

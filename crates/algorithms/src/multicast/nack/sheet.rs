@@ -29,7 +29,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
     name: "nack",
     title: "Reliable multicast by negative acknowledgements",
     idea: "A receiver asks for the messages in a gap of the numbers; heartbeats and a stop show losses at the end.",
-    source: "lecture \"Zuverlässiger Multicast\", negative acknowledgement; RFC 5401",
+    source: "lecture \"Übereinstimmung und Koordination\", slide \"Zuverlässiger Multicast\"; RFC 5401",
     assumes: &[Assumption::StableStorage],
     topologies: &[Shape::Connected],
     winner: None,

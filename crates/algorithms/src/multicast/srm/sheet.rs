@@ -121,7 +121,9 @@ impl Algorithm for Srm {
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         let number = |name| setup.chosen(&SHEET, name).number();
         if number("c1") == 0 && number("c2") == 0 {
-            return Err(SetupError("c1 and c2 cannot both be 0: nobody could be first".into()));
+            return Err(SetupError(
+                "c1 and c2 cannot both be 0: then no process would be first".into(),
+            ));
         }
         setup.need(&SHEET, 1, &["interval"])
     }

@@ -66,13 +66,13 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Messages,
             formula: "0",
-            when: "nobody multicasts: the token rests",
+            when: "no process multicasts: the token rests",
             bound: |f| (f.entries() == 0.0).then_some(Bound::Exactly(0.0)),
         },
         Cost {
             metric: Metric::Delivery,
             formula: "(n + 3)T; safe (5n + 4)T",
-            when: "delays have a limit, nothing is lost, nobody has more than a burst",
+            when: "delays have a limit, no message is lost, and no process has more than a burst to send",
             bound: delivery,
         },
     ],

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use konklave_process::{Effect, Group, Topology};
 use konklave_testkit::{Bench, send, set, tell};
 

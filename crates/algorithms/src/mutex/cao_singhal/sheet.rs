@@ -26,14 +26,14 @@ pub(super) const TIMESTAMPS_ONLY: Mistake = Mistake {
 };
 pub(super) const KEEP_TRANSFERS: Mistake = Mistake {
     name: "keep-transfers",
-    what: "the same, and who gives a lock back remembers whom to pass it on to",
+    what: "the same, and a process that relinquishes a lock remembers where to pass it on",
     breaks: "deadlock",
     caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0",
 };
 pub(super) const NO_RELEASE_BUFFER: Mistake = Mistake {
     name: "no-release-buffer",
-    what: "an arbiter ignores the release of one who got its lock from another, if it is faster \
-           than that other's release",
+    what: "an arbiter ignores the release of a process that got its lock from another one, if that release arrives \
+           before the other's",
     breaks: "deadlock",
     caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
 };
@@ -59,10 +59,10 @@ pub(super) const NO_DISPLACED_FAILED: Mistake = Mistake {
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "cao-singhal",
     title: "Cao–Singhal",
-    idea: "Quorums whose locks are passed on from holder to holder, without the way through the \
-           arbiter.",
+    idea: "Maekawa's quorums, but a holder passes its locks on to the next holder directly, without the way through \
+           the arbiter.",
     source: "G. Cao, M. Singhal, ICDCS 1998 and TPDS 12(12), 2001; \
-             lecture \"Quorumbasierte Algorithmen\"",
+             lecture \"Gegenseitiger Ausschluss\" 5.4",
     assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
     winner: None,
@@ -102,13 +102,13 @@ pub(super) const SHEET: DataSheet = DataSheet {
             name: "quorums",
             values: &["grid", "plane", "majority", "tree", "13", "<text>"],
             what: "how quorums are built; a text is weighted:2,1,1 or wall:1,2,3, or lists them \
-                   by id, as in 0:3,4;1:3,4;2:3 (+ will do for ;)",
+                   by id, as in 0:3,4;1:3,4;2:3 (+ stands for ;)",
         },
         Switch {
             name: "transfers",
             values: &["strongest", "last", "prompt"],
-            what: "to whom a lock is passed on: the oldest announced, the last announced, or none \
-                   that was announced before the lock came",
+            what: "the request that a lock is passed on to: the oldest announced, the last announced, or none \
+                   announced before the lock arrived",
         },
         Clocks::SWITCH,
     ],

@@ -8,14 +8,14 @@ use crate::{Mistake, Setup};
 
 pub(super) const NO_RE_REQUEST: Mistake = Mistake {
     name: "no-re-request",
-    what: "who waits and gives a permission away does not ask to have it back",
+    what: "a waiting process that gives a permission away does not ask for it again",
     breaks: "deadlock",
     caught_by: "-n 3",
 };
 pub(super) const TIMESTAMP_FENCE: Mistake = Mistake {
     name: "timestamp-fence",
-    what: "(timestamp, id) is the fence, as in Ricart–Agrawala: but who has all permissions enters \
-           before an older request that it has not heard of",
+    what: "(timestamp, id) is the fence, as in Ricart–Agrawala: but a process with all permissions enters \
+           before an older request that it does not know of",
     breaks: "growing fences",
     caught_by: "-n 2 --requests 2,1 --property fence",
 };

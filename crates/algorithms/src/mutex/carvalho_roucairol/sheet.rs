@@ -11,7 +11,7 @@ use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Se
 const SHEET: DataSheet = DataSheet {
     name: "carvalho-roucairol",
     title: "Carvalho–Roucairol",
-    idea: "Permissions stay where they are until someone asks: who enters again asks nobody.",
+    idea: "A permission stays until another process asks for it: a process that enters again asks none.",
     source: "O. S. F. Carvalho, G. Roucairol, CACM 26(2), 1983",
     assumes: &[
         Assumption::Reliable,
@@ -42,7 +42,7 @@ const SHEET: DataSheet = DataSheet {
         },
     ],
     guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
-    fence: Some("one more than the highest fence of all who gave their permission"),
+    fence: Some("one more than the highest fence of all processes that gave their permission"),
     mistakes: &[NO_RE_REQUEST, TIMESTAMP_FENCE],
     switches: &[],
 };

@@ -13,7 +13,7 @@ use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Se
 const SHEET: DataSheet = DataSheet {
     name: "central",
     title: "Central coordinator",
-    idea: "Everyone asks the coordinator, who grants one request after the other.",
+    idea: "Each process asks the coordinator, which grants one request after the other.",
     source: "folklore; lecture \"Gegenseitiger Ausschluss\", centralised solution",
     assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],

@@ -11,7 +11,7 @@ use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Se
 const SHEET: DataSheet = DataSheet {
     name: "lamport",
     title: "Lamport",
-    idea: "Everyone keeps the same queue of requests; enter as its first, once all have been heard.",
+    idea: "Each process keeps the same queue of requests; the first of the queue enters after a message of all others.",
     source: "L. Lamport, CACM 21(7), 1978; lecture \"Gegenseitiger Ausschluss\"",
     assumes: &[
         Assumption::Reliable,

@@ -64,6 +64,9 @@ impl<V: Variant> Node<V> {
     /// Asks other arbiters in place of `suspect`. Locks that are not needed any more are kept until the release: an
     /// arbiter that inquires gets them back as any lock.
     pub(super) fn avoid(&mut self, suspect: ProcessId, out: &mut Outbox<Self>) {
+        if !self.rules.heeds_suspicions() {
+            return;
+        }
         self.requester.suspected.insert(suspect);
         if let Some(needed) = self.requester.around_suspects(&self.rules, out.me()) {
             self.widen(needed, out);

@@ -3,11 +3,13 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use konklave_process::{
     Context, Fixed, Group, Inspect, LamportClock, ProcessId, ProcessMap, Timestamp, prefetch_whole,
 };
+use smallvec::SmallVec;
 
 use super::answers::Answers;
 use super::{Arbiter, Message, Node, Requester, State};
@@ -40,6 +42,18 @@ pub(in crate::mutex) struct Rules {
     /// Which messages move the clocks.
     pub(in crate::mutex) clocks: Clocks,
     pub(in crate::mutex) flaw: Option<Flaw>,
+}
+
+/// The rules of a process of the algorithm `V`.
+#[derive(Clone, Debug)]
+pub(super) struct Governed<V>(Arc<Rules>, PhantomData<V>);
+
+impl<V> Deref for Governed<V> {
+    type Target = Rules;
+
+    fn deref(&self) -> &Rules {
+        &self.0
+    }
 }
 
 /// How many locks it takes to enter.
@@ -96,7 +110,7 @@ impl Rules {
     }
 
     /// A message about an earlier request is not about the present one.
-    pub(super) fn is_about(&self, request: u32, since: u32) -> bool {
+    fn is_about(&self, request: u32, since: u32) -> bool {
         request == since || !self.stamped()
     }
 
@@ -106,7 +120,7 @@ impl Rules {
     }
 
     /// An inquiry is noted while the request it names waits; once that entered, the release answers it.
-    pub(super) fn notes_inquiry(&self, state: &State, from: ProcessId, request: u32) -> bool {
+    fn notes_inquiry(&self, state: &State, from: ProcessId, request: u32) -> bool {
         match (state, self.flaw) {
             (_, Some(Flaw::AsPrinted)) => true,
             (State::Wanted { .. }, Some(Flaw::UnstampedNoYieldHeld)) => true,
@@ -126,13 +140,13 @@ impl Rules {
     }
 
     /// A process relinquishes only locks that it has: an inquiry may overtake its lock.
-    pub(super) fn has_lock(&self, answers: &Answers, arbiter: ProcessId) -> bool {
+    fn has_lock(&self, answers: &Answers, arbiter: ProcessId) -> bool {
         answers.is_locked(arbiter)
             || matches!(self.flaw, Some(Flaw::AsPrinted | Flaw::UnstampedNoYieldHeld))
     }
 
     /// A lock that was relinquished is missing until it comes again. Returns how often it was relinquished before.
-    pub(super) fn relinquish(&self, answers: &mut Answers, place: usize) -> u16 {
+    fn relinquish(&self, answers: &mut Answers, place: usize) -> u16 {
         answers.give_back(place, self.flaw == Some(Flaw::YieldForgotten))
     }
 
@@ -252,19 +266,50 @@ impl Message {
 }
 
 impl Arbiter {
+    /// The place of `request` in the queue; none if it is a copy.
+    pub(super) fn enqueue(&mut self, request: Timestamp) -> Option<usize> {
+        if self.is_copy(request) { None } else { self.queue.insert(request, false) }
+    }
+
     /// Whether `request` is locked for already, or over.
     ///
     /// Scenario: a copy arrives, or a process enters without this lock and its release overtakes its request. The
     /// arbiter would lock itself for a request that is over; so it compares the latest release.
-    pub(super) fn is_copy(&self, request: Timestamp) -> bool {
+    fn is_copy(&self, request: Timestamp) -> bool {
         let last = self.released.get(request.process);
         last.is_some_and(|last| request.time <= last) || self.holder == Some(request)
     }
 }
 
+impl Requester {
+    /// The answers to the present request; none if `request` is an earlier one.
+    pub(super) fn answers_to(&mut self, request: u32, rules: &Rules) -> Option<&mut Answers> {
+        match &mut self.state {
+            State::Wanted { since, answers } if rules.is_about(request, *since) => Some(answers),
+            State::Released | State::Wanted { .. } | State::Held { .. } => None,
+        }
+    }
+
+    /// Takes the locks that arbiters want back out of the answers, each with its turn. An inquiry that has overtaken its
+    /// lock stays.
+    pub(super) fn take_inquired_locks(&mut self, rules: &Rules) -> SmallVec<[(ProcessId, u16); 4]> {
+        let mut locks = SmallVec::new();
+        let State::Wanted { answers, .. } = &mut self.state else { return locks };
+        for arbiter in std::mem::take(&mut self.inquired).iter() {
+            let Some(place) = answers.place(arbiter) else { continue };
+            if rules.has_lock(answers, arbiter) {
+                locks.push((arbiter, rules.relinquish(answers, place)));
+            } else {
+                self.inquired.insert(arbiter);
+            }
+        }
+        locks
+    }
+}
+
 impl State {
     /// Whether a waiting process has asked `arbiter`.
-    pub(super) fn may_answer(&self, arbiter: ProcessId) -> bool {
+    fn may_answer(&self, arbiter: ProcessId) -> bool {
         match self {
             Self::Wanted { answers, .. } => answers.place(arbiter).is_some(),
             Self::Released | Self::Held { .. } => true,
@@ -281,8 +326,7 @@ impl<V: Variant> Node<V> {
             entries: 0,
             requester: Requester { suspected, ..Requester::default() },
             arbiter: Arbiter::default(),
-            rules: Fixed(Arc::new(rules)),
-            variant: PhantomData,
+            rules: Fixed(Governed(Arc::new(rules), PhantomData)),
         }
     }
 
@@ -294,10 +338,26 @@ impl<V: Variant> Node<V> {
         request: u32,
         out: &mut Outbox<Self>,
     ) {
-        if !self.rules.may_be_early() && self.rules.stamped() {
+        let is_inside = matches!(self.requester.state, State::Held { since } if since == request);
+        if !is_inside && !self.rules.may_be_early() && self.rules.stamped() {
             let (entries, clock) = (out.entries, out.clock);
             out.send(arbiter, Message::Release { request, entries, clock });
         }
+    }
+
+    /// Whether an inquiry of `arbiter` is to be answered by a relinquished lock.
+    pub(super) fn notes_inquiry(
+        &self,
+        arbiter: ProcessId,
+        request: u32,
+        out: &mut Outbox<Self>,
+    ) -> bool {
+        let noted = self.rules.notes_inquiry(&self.requester.state, arbiter, request);
+        let is_asked = self.requester.state.may_answer(arbiter);
+        if noted && !is_asked {
+            out.unasked();
+        }
+        noted && is_asked
     }
 
     /// Sanders's correction. Scenario: an older request displaces another from the head of the queue. The displaced

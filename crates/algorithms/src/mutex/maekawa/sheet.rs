@@ -21,7 +21,7 @@ pub(super) const NO_DISPLACED_FAILED: Mistake = Mistake {
 };
 const YIELD_FORGOTTEN: Mistake = Mistake {
     name: "yield-forgotten",
-    what: "who gave a lock back does not count it as missing when the next one inquires",
+    what: "a process that relinquished a lock does not count it as missing when the next inquiry arrives",
     breaks: "deadlock",
     caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0",
 };
@@ -34,27 +34,27 @@ const AS_PRINTED: Mistake = Mistake {
 };
 const UNSTAMPED_NO_YIELD_HELD: Mistake = Mistake {
     name: "unstamped-no-yield-held",
-    what: "the same, but an inquiry that finds us inside is ignored",
+    what: "the same, but an inquiry that finds its process inside is ignored",
     breaks: "mutual exclusion",
     caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,2,0,0 --property exclusion",
 };
 const DROP_EARLY_INQUIRE: Mistake = Mistake {
     name: "drop-early-inquire",
-    what: "the same, but an inquiry for a lock that we do not have is ignored: right only if \
+    what: "the same, but an inquiry for a lock that the process does not have is ignored: right only if \
            messages keep their order",
     breaks: "deadlock",
     caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0 --no-fifo",
 };
 const NO_DEADLOCK_HANDLING: Mistake = Mistake {
     name: "no-deadlock-handling",
-    what: "nobody ever gives a lock back",
+    what: "no process relinquishes a lock",
     breaks: "deadlock",
     caught_by: "-n 3 --set quorums=plane",
 };
 const UNCOUNTED_RETURNS: Mistake = Mistake {
     name: "uncounted-returns",
-    what: "a lock that was given back and came again has the same name as before: the copy of a \
-           message about the one is taken for the other",
+    what: "a lock that was relinquished and came again has the same name as before: the copy of a \
+           message about the first is taken for one about the second",
     breaks: "mutual exclusion",
     caught_by: "-n 5 --set quorums=0:3+1:3,4+2:3,4 --requests 1,1,1,0,0 --duplicate 1 --no-fifo",
 };
@@ -62,9 +62,9 @@ const UNCOUNTED_RETURNS: Mistake = Mistake {
 const SHEET: DataSheet = DataSheet {
     name: "maekawa",
     title: "Maekawa",
-    idea: "Ask a quorum instead of all: any two quorums share a member, who decides.",
+    idea: "A process asks a quorum instead of all: any two quorums share a member, which decides.",
     source: "M. Maekawa, TOCS 3(2), 1985; B. Sanders, TOCS 5(3), 1987; \
-             lecture \"Quorumbasierte Algorithmen\"",
+             lecture \"Gegenseitiger Ausschluss\" 5.4",
     assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
     winner: None,
@@ -105,12 +105,12 @@ const SHEET: DataSheet = DataSheet {
             name: "quorums",
             values: &["grid", "plane", "majority", "tree", "13", "<text>"],
             what: "how quorums are built; a text is weighted:2,1,1 or wall:1,2,3, or lists them \
-                   by id, as in 0:3,4;1:3,4;2:3 (+ will do for ;)",
+                   by id, as in 0:3,4;1:3,4;2:3 (+ stands for ;)",
         },
         Switch {
             name: "failed",
             values: &["until-locked", "for-good"],
-            what: "for how long a failure counts: the longer, the more locks are given back",
+            what: "time for which a failure counts: the longer, the more locks are relinquished",
         },
         Clocks::SWITCH,
     ],
@@ -160,9 +160,9 @@ impl Algorithm for Maekawa {
     }
 }
 
-/// A request costs 3 for each other member of the quorum: request, lock, release. Besides, at each
-/// member it fails, or it has another fail, or it takes a lock from another: inquiry, return, and
-/// that one's second lock. At its own arbiter only the last costs anything.
+/// A request costs 3 messages for each other member of the quorum: request, lock, release. Besides, at each member it
+/// fails, or lets another request fail, or takes a lock from another: inquiry, relinquishment, and a second lock later.
+/// At its own arbiter only the last costs messages.
 fn messages(facts: &Facts<'_>) -> Bound {
     let coterie = quorums(facts.setup).expect("a run was set up right");
     let (mut least, mut most) = (0.0, 0.0);

@@ -8,7 +8,7 @@ use crate::{Mistake, Setup};
 
 pub(super) const LAST_AFTER_SEND: Mistake = Mistake {
     name: "last-after-send",
-    what: "who asks becomes the root only when the token arrives, not before it sends",
+    what: "a requester becomes the root only when the token arrives, not before it sends",
     breaks: "expected inputs",
     caught_by: "-n 3",
 };

@@ -11,7 +11,7 @@ use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Se
 const SHEET: DataSheet = DataSheet {
     name: "naimi-trehel",
     title: "Naimi–Tréhel",
-    idea: "Requests follow pointers to the last in the queue, and turn the pointers to who asks.",
+    idea: "Requests follow pointers to the last in the queue, and turn the pointers to their requester.",
     source: "M. Naimi, M. Tréhel, 1987; with A. Arnold, JPDC 34(1), 1996",
     assumes: &[
         Assumption::Reliable,
@@ -31,7 +31,7 @@ const SHEET: DataSheet = DataSheet {
         },
         Cost {
             metric: Metric::SyncDelay,
-            formula: "T, or n·T while the next one's request is on its way",
+            formula: "T, or n·T while the next request is on its way",
             when: "delays have a limit",
             bound: |f| f.delay_max.map(|t| Bound::AtMost(f.n() * t)),
         },

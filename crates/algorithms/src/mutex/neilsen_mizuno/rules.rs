@@ -7,7 +7,7 @@ use crate::{Mistake, Setup};
 
 pub(super) const NO_EDGE_REVERSAL: Mistake = Mistake {
     name: "no-edge-reversal",
-    what: "who passes a request on does not turn its edge: it and its neighbour point at each other",
+    what: "a process that passes a request on does not turn its edge: it and its neighbour point at each other",
     breaks: "deadlock",
     caught_by: "-n 3 --topology path --requests 0,1,1",
 };

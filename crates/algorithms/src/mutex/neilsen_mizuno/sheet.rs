@@ -30,7 +30,7 @@ const SHEET: DataSheet = DataSheet {
         },
         Cost {
             metric: Metric::SyncDelay,
-            formula: "T, or (D + 1)T while the next one's request is on its way",
+            formula: "T, or (D + 1)T while the next request is on its way",
             when: "delays have a limit",
             bound: |f| f.delay_max.map(|t| Bound::AtMost(way(f.setup) * t)),
         },

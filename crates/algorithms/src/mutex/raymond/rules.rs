@@ -8,7 +8,7 @@ use crate::{Mistake, Setup};
 
 pub(super) const NO_ASKED_FLAG: Mistake = Mistake {
     name: "no-asked-flag",
-    what: "a process asks again for everyone who joins its queue: its holder queues it twice",
+    what: "a process asks again for every process that joins its queue: its holder queues it twice",
     breaks: "expected inputs",
     caught_by: "-n 3 --topology path --requests 0,1,1",
 };
@@ -21,13 +21,13 @@ pub(super) const FORGETS_SELF: Mistake = Mistake {
 };
 pub(super) const FORGETS_REST: Mistake = Mistake {
     name: "forgets-rest",
-    what: "who passes the token on does not ask the new holder for the rest of its queue",
+    what: "a process that passes the token on does not ask the new holder for the rest of its queue",
     breaks: "deadlock",
     caught_by: "-n 3 --topology path --requests 0,1,1",
 };
 pub(super) const UNBOUNDED_GREEDY: Mistake = Mistake {
     name: "unbounded-greedy",
-    what: "who leaves keeps the token for its own next wish, however many others wait",
+    what: "a process that leaves keeps the token for its own next request, however many others wait",
     breaks: "deadlock",
     caught_by: "-n 2 --topology path --requests 1,1",
 };

@@ -32,7 +32,7 @@ const SHEET: DataSheet = DataSheet {
         },
         Cost {
             metric: Metric::SyncDelay,
-            formula: "D·T, or 2D·T while the next one's request is on its way",
+            formula: "D·T, or 2D·T while the next request is on its way",
             when: "delays have a limit",
             bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * f.setup.tree_diameter() as f64 * t)),
         },
@@ -49,7 +49,7 @@ const SHEET: DataSheet = DataSheet {
     switches: &[Switch {
         name: "greedy",
         values: &["0", "<number>"],
-        what: "how many wishes in a row a process may serve itself before those who queue first",
+        what: "number of own requests in a row that a process may serve before the head of its queue",
     }],
 };
 

@@ -19,7 +19,7 @@ pub(super) const NO_TIE_BREAK: Mistake = Mistake {
 pub(super) const SIMPLE_MAJORITY: Mistake = Mistake {
     name: "simple-majority",
     what: "a simple majority of replies is enough, as the lecture says: but a reply is no exclusive \
-           vote, and an idle process gives it to everyone",
+           vote, and an idle process gives it to every requester",
     breaks: "mutual exclusion",
     caught_by: "-n 3 --requests 1,1,0",
 };

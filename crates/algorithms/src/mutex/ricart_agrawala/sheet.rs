@@ -11,7 +11,7 @@ use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Se
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "ricart-agrawala",
     title: "Ricart–Agrawala",
-    idea: "Ask everyone; enter when all have replied. Who is inside or asked earlier replies later.",
+    idea: "A process asks all others and enters when all have replied. A process that is inside, or asked earlier, replies later.",
     source: "G. Ricart, A. K. Agrawala, CACM 24(1), 1981; lecture \"Gegenseitiger Ausschluss\"",
     assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],

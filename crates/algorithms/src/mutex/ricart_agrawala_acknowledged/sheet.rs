@@ -1,32 +1,20 @@
-//! The data sheet of Ricart–Agrawala with acknowledgements: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Ricart–Agrawala with acknowledgements: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, LamportClock, ProcessId, ProcessSet};
 
+use super::rules::{NO_PROBE, NO_REJOIN, Rules};
 use super::{RicartAgrawalaAcknowledged, State};
 use crate::mutex::Mutex;
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, SetupError,
+    Switch,
 };
 
-const NO_PROBE: Mistake = Mistake {
-    name: "no-probe",
-    what: "who has acknowledged is never asked again: if it crashes then, its reply never comes",
-    breaks: "deadlock",
-    caught_by: "-n 2 --crash 1 --synchronous",
-};
-const NO_REJOIN: Mistake = Mistake {
-    name: "no-rejoin",
-    what: "who comes up again asks at once, with a clock that has forgotten what it replied to",
-    breaks: "mutual exclusion",
-    caught_by: "-n 3 --requests 1,0,1 --crash 1 --restart 1 --synchronous",
-};
-
-const SHEET: DataSheet = DataSheet {
+pub(super) const SHEET: DataSheet = DataSheet {
     name: "ricart-agrawala-acknowledged",
     title: "Ricart–Agrawala with acknowledgements",
-    idea: "As Ricart–Agrawala, but every request is answered at once, and who is silent has crashed.",
+    idea: "As Ricart–Agrawala, but every request is answered at once, and a silent process has crashed.",
     source: "G. Ricart, A. K. Agrawala, CACM 24(1), 1981 (node failures); lecture \
              \"Gegenseitiger Ausschluss\", first improvement",
     assumes: &[
@@ -51,13 +39,13 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::SyncDelay,
             formula: "T, or up to 3T while requests are on their way",
-            when: "nobody crashes, and two delays are shorter than the timeout",
+            when: "no process crashes, and two delays are shorter than the timeout",
             bound: |f| prompt(f).map(|t| Bound::AtMost(3.0 * t)),
         },
         Cost {
             metric: Metric::EntryDelay,
             formula: "2T",
-            when: "nobody crashes, and two delays are shorter than the timeout",
+            when: "no process crashes, and two delays are shorter than the timeout",
             bound: |f| prompt(f).map(|t| Bound::AtMost(2.0 * t)),
         },
     ],
@@ -78,7 +66,7 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "timeout",
             values: &["5", "<number>"],
-            what: "how long an answer may take, in T: more than twice the longest delay",
+            what: "time until an answer is overdue, in T: more than twice the longest delay",
         },
     ],
 };
@@ -110,10 +98,7 @@ impl Algorithm for RicartAgrawalaAcknowledged {
             crashed: ProcessSet::new(),
             deferred: Vec::new(),
             incarnation: 0,
-            timeout: Fixed(setup.unit * setup.chosen(&SHEET, "timeout").number()),
-            synchronous: Fixed(setup.chosen(&SHEET, "model").is("synchronous")),
-            no_probe: setup.makes(&NO_PROBE),
-            no_rejoin: setup.makes(&NO_REJOIN),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 
@@ -127,7 +112,7 @@ impl Algorithm for RicartAgrawalaAcknowledged {
     }
 }
 
-/// The longest delay, if all are there and answer before anyone takes them for crashed.
+/// The longest delay, if no process crashes and all answers arrive before the timeout.
 fn prompt(f: &Facts<'_>) -> Option<f64> {
     let timeout = f64::from(f.setup.chosen(&SHEET, "timeout").number());
     f.delay_max.filter(|t| f.undisturbed && f.setup.down.is_empty() && 2.0 * t < timeout)

@@ -1,5 +1,7 @@
 //! Steps of Ricart–Agrawala with acknowledgements, one at a time.
 
+use std::time::Duration;
+
 use konklave_process::{Effect, Group, Input, Topology};
 use konklave_testkit::{Bench, send, set, tell};
 

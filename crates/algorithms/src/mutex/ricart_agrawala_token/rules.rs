@@ -4,7 +4,7 @@ use crate::{Mistake, Setup};
 
 pub(super) const STALE: Mistake = Mistake {
     name: "stale-request",
-    what: "an idle holder sends the token to whoever asks, even if that request was served already",
+    what: "an idle holder sends the token to every process that asks, even if that request was served already",
     breaks: "deadlock",
     caught_by: "-n 3 --requests 2,1,1",
 };
@@ -27,7 +27,7 @@ impl Rules {
         Self { stale: *setup.makes(&STALE), uncounted: *setup.makes(&UNCOUNTED) }
     }
 
-    /// A request has a number of its own, although the process with the token tells it to nobody.
+    /// A request has a number of its own, although the process with the token tells it to no other.
     pub(super) fn increment_with_token(self) -> u32 {
         u32::from(!self.uncounted)
     }

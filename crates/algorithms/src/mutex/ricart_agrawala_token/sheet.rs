@@ -11,7 +11,7 @@ use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Se
 const SHEET: DataSheet = DataSheet {
     name: "ricart-agrawala-token",
     title: "Ricart–Agrawala with a token",
-    idea: "A token that is asked for by broadcast and goes round to those who have asked.",
+    idea: "A process asks for the token by broadcast; the token goes round to the processes that have asked.",
     source: "G. Ricart, A. K. Agrawala, CACM 26(2), 1983",
     assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
@@ -25,7 +25,7 @@ const SHEET: DataSheet = DataSheet {
         },
         Cost {
             metric: Metric::SyncDelay,
-            formula: "T, or 2T while the next one's request is on its way",
+            formula: "T, or 2T while the next request is on its way",
             when: "delays have a limit",
             bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
         },

@@ -17,7 +17,7 @@ use crate::{
 
 pub(super) const NO_DEADLOCK_HANDLING: Mistake = Mistake {
     name: "no-deadlock-handling",
-    what: "nobody ever gives a lock back, as in the basic form on the slides",
+    what: "no process relinquishes a lock, as in the basic form on the slides",
     breaks: "deadlock",
     caught_by: "-n 4",
 };
@@ -30,13 +30,13 @@ pub(super) const NO_DISPLACED_FAILED: Mistake = Mistake {
 };
 pub(super) const YIELD_FORGOTTEN: Mistake = Mistake {
     name: "yield-forgotten",
-    what: "who gave a lock back does not count it as missing when the next one inquires",
+    what: "a process that relinquished a lock does not count it as missing when the next inquiry arrives",
     breaks: "deadlock",
     caught_by: "-n 4",
 };
 pub(super) const INFORM_UNASKED: Mistake = Mistake {
     name: "inform-unasked",
-    what: "the slides' condition alone: a process may inform one that it does not ask",
+    what: "the slides' condition alone: a process may inform a process that it does not ask",
     breaks: "mutual exclusion",
     caught_by: "-n 3 --set structure=0:0/0,2+1:1/1,2+2:2 --requests 1,1,0",
 };
@@ -44,8 +44,8 @@ pub(super) const INFORM_UNASKED: Mistake = Mistake {
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "sanders",
     title: "Sanders",
-    idea: "Say whom each asks and whom it informs, and get an algorithm: one for all of a kind.",
-    source: "B. Sanders, TOCS 5(3), 1987; lecture \"Quorumbasierte Algorithmen\"",
+    idea: "For each process, one set of arbiters to ask and one to inform: each choice of the sets is an algorithm.",
+    source: "B. Sanders, TOCS 5(3), 1987; lecture \"Gegenseitiger Ausschluss\" 5.4",
     assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
     winner: None,
@@ -71,14 +71,16 @@ pub(super) const SHEET: DataSheet = DataSheet {
         },
     ],
     guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
-    fence: Some("the count of entries, known to whom two in a row both ask"),
+    fence: Some(
+        "the count of entries, known to an arbiter that two successive requesters both ask",
+    ),
     mistakes: &[NO_DEADLOCK_HANDLING, NO_DISPLACED_FAILED, YIELD_FORGOTTEN, INFORM_UNASKED],
     switches: &[
         Switch {
             name: "structure",
             values: &["new", "central", "ricart-agrawala", "lamport", "maekawa", "<text>"],
-            what: "whom each asks and informs; a text lists both by id, as in \
-                   0:0,1/0;1:0,1/1;2:0,1,2, where 2 informs all whom it asks (+ will do for ;)",
+            what: "the sets to ask and to inform; a text lists both by id, as in \
+                   0:0,1/0;1:0,1/1;2:0,1,2, where 2 informs all arbiters that it asks (+ stands for ;)",
         },
         Clocks::SWITCH,
     ],
@@ -135,7 +137,7 @@ pub(super) fn messages(facts: &Facts<'_>) -> Bound {
     if facts.uncontended { Bound::Exactly(least) } else { Bound::Between(least, most) }
 }
 
-/// Whether all who were served inform only themselves.
+/// Whether all served processes inform only themselves.
 pub(super) fn informs_nobody(facts: &Facts<'_>) -> bool {
     let structure = structure(facts.setup).expect("a run was set up right");
     let mut served = facts.served.iter().filter(|(_, times)| *times > 0);

@@ -28,13 +28,13 @@ pub(super) const ONLY_HINTS: Mistake = Mistake {
 };
 pub(super) const NO_STAIRCASE: Mistake = Mistake {
     name: "no-staircase",
-    what: "at first everyone asks only the one with the token",
+    what: "at first each process asks only the process with the token",
     breaks: "deadlock",
     caught_by: "-n 3",
 };
 pub(super) const NO_ECHO: Mistake = Mistake {
     name: "no-echo",
-    what: "who waits and hears a new request does not ask its sender in turn",
+    what: "a waiting process does not ask the sender of a new request in turn",
     breaks: "deadlock",
     caught_by: "-n 3",
 };

@@ -14,7 +14,7 @@ use crate::{
 const SHEET: DataSheet = DataSheet {
     name: "singhal",
     title: "Singhal",
-    idea: "Ask only those who may have the token: those who asked for it.",
+    idea: "A process asks only the processes that may have the token: those that asked for it.",
     source: "M. Singhal, IEEE Trans. Computers 38(5), 1989; lecture \"Gegenseitiger Ausschluss\"; \
              repaired",
     assumes: &[
@@ -69,7 +69,7 @@ const SHEET: DataSheet = DataSheet {
     switches: &[Switch {
         name: "arbitration",
         values: &["round-robin", "smallest", "nearest"],
-        what: "who gets the token next: in turn, the one served least, or the nearest (who is far \
+        what: "the process that gets the token next: in turn, the process served least, or the nearest (a far process \
                may starve)",
     }],
 };

@@ -27,7 +27,7 @@ const SHEET: DataSheet = DataSheet {
         },
         Cost {
             metric: Metric::SyncDelay,
-            formula: "T, or 2T while the next one's request is on its way",
+            formula: "T, or 2T while the next request is on its way",
             when: "delays have a limit",
             bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
         },

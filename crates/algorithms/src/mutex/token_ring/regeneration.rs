@@ -1,14 +1,13 @@
 //! A new token when the old one may be lost.
 //!
-//! When the coordinator, the survivor with the highest id, learns of a crash, it asks everyone to
-//! join an epoch. Who joins accepts no older token any more, and nothing from those who crashed; if
-//! it has the token itself, it says so and keeps it. When all have joined, the one with the token
-//! goes on. If nobody has it, it is lost, or will be dropped wherever it arrives: only then the
-//! coordinator makes a new one. Since nobody enters in an epoch before all have joined it, whoever
-//! begins the next one knows of it, and fences grow.
+//! If the coordinator, the survivor with the highest id, learns of a crash, it asks all processes to join an epoch. A
+//! process that joins accepts no older token any more, and no message of a crashed process; it reports whether it has
+//! the token. After all have joined, the process with the token continues. If there is none, the token is lost, or will
+//! be dropped where it arrives: only then the coordinator makes a new one.
 //!
-//! This relies on suspicions being right: one who is suspected wrongly is not asked, and may be
-//! inside. The fence then still tells its entry from those of later epochs.
+//! No process enters in an epoch before all have joined it. So the coordinator of the next epoch knows of it, and fences
+//! grow. This needs right suspicions: a process that is suspected wrongly is not asked, and may be inside. Its fence is
+//! then still lower than those of later epochs.
 
 use std::sync::Arc;
 
@@ -20,9 +19,9 @@ use super::{Message, State, Token, TokenRing};
 /// An epoch that begins.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Probing {
-    /// Who has not joined yet.
+    /// The processes that have not joined yet.
     awaiting: ProcessSet,
-    /// Who has the token.
+    /// The process with the token.
     holder: Option<ProcessId>,
 }
 
@@ -31,7 +30,7 @@ impl TokenRing {
         self.crashed.binary_search(&p).is_ok()
     }
 
-    /// Whether no survivor has a higher id. Nearest places first: who is not, mostly sees it there.
+    /// Whether no survivor has a higher id. The nearest places come first: mostly a higher id is among them.
     pub(super) fn is_coordinator(&self, ctx: &Context<'_, Self>) -> bool {
         let (group, me) = (ctx.group(), ctx.me());
         let n = group.len();
@@ -40,13 +39,13 @@ impl TokenRing {
         !others.any(|place| group.id(place) > me && !self.has_crashed(group.id(place)))
     }
 
-    /// The survivor with the highest id, as far as we know.
+    /// The survivor with the highest id, as far as this process knows.
     pub(super) fn coordinator(&self, ctx: &Context<'_, Self>) -> ProcessId {
         let survivors = ctx.group().members().iter().filter(|p| !self.has_crashed(**p));
         *survivors.max().expect("we have not crashed")
     }
 
-    /// Makes the next survivor our successor.
+    /// Makes the next survivor the successor.
     pub(super) fn mend(&mut self, me: ProcessId, group: &Group) {
         let place = group.place(me).expect("we are a member");
         let mut after = (1..=group.len()).map(|i| group.id((place + i) % group.len()));
@@ -64,7 +63,7 @@ impl TokenRing {
         }
     }
 
-    /// The ring closes without these.
+    /// The ring skips these processes.
     fn skip(&mut self, crashed: &[ProcessId], ctx: &mut Context<'_, Self>) {
         let before = self.successor;
         for p in crashed {
@@ -73,7 +72,7 @@ impl TokenRing {
             }
         }
         self.mend(ctx.me(), ctx.group());
-        // A call that was to go through the gap is lost.
+        // A wake-up call through the gap is lost.
         if self.successor != before && (self.called || self.state == State::Wanted) {
             self.call(ctx);
         }
@@ -135,7 +134,7 @@ impl TokenRing {
         }
     }
 
-    /// One who has crashed since had begun a later epoch than ours.
+    /// A process that has crashed meanwhile had begun a later epoch.
     pub(super) fn on_outdated(&mut self, epoch: u32, ctx: &mut Context<'_, Self>) {
         if self.probing.is_some() && epoch > self.epoch {
             self.epoch = epoch;
@@ -152,10 +151,10 @@ impl TokenRing {
         }
     }
 
-    /// The epoch has begun, and our token is its token.
+    /// The epoch has begun, and the token here is its token.
     pub(super) fn resume(&mut self, ctx: &mut Context<'_, Self>) {
         self.frozen = false;
-        // Calls may be lost with those who crashed: let it make a whole round.
+        // Wake-up calls may be lost with crashed processes: the token makes a whole round.
         if let Some(token) = &mut self.token {
             token.idle = 0;
         }

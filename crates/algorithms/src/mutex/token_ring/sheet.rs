@@ -1,32 +1,21 @@
-//! The data sheet of Token ring: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the token ring: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
+use super::rules::{KEEPS_TOKEN, NO_EPOCH, Rules};
 use super::{Message, State, Token, TokenRing};
 use crate::mutex::Mutex;
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, Switch,
-};
-
-pub(super) const KEEPS_TOKEN: Mistake = Mistake {
-    name: "keeps-token",
-    what: "who leaves keeps the token until it is woken up, and may enter again and again",
-    breaks: "bounded bypass",
-    caught_by: "-n 2 --requests 3,1 --property bypass:1",
-};
-pub(super) const NO_EPOCH: Mistake = Mistake {
-    name: "no-epoch",
-    what: "a new token is like the old one, which was only late and not lost: now there are two",
-    breaks: "one token",
-    caught_by: "-n 3 --requests 1,1,0 --crash 1",
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, Switch,
 };
 
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "token-ring",
     title: "Token ring",
-    idea: "A token goes round; who has it may enter once.",
-    source: "G. Le Lann, 1977; lectures \"Gegenseitiger Ausschluss\": token ring, perpetuum mobile",
+    idea: "A token goes round; the process with the token may enter once.",
+    source: "G. Le Lann, 1977; lecture \"Übereinstimmung und Koordination\", slide \"Token-Ring\"; \
+             lecture \"Gegenseitiger Ausschluss\", perpetuum mobile",
     assumes: &[
         Assumption::Reliable,
         Assumption::NoDuplicates,
@@ -39,7 +28,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
     costs: &[
         Cost {
             metric: Metric::MessagesPerEntry,
-            formula: "1 if all want; when parking n where the token rests, else 2n to 3n − 2",
+            formula: "1 if all ask; parking: n where the token rests, else 2n to 3n − 2",
             when: "parking, and only one process asks",
             bound: |f| {
                 let most = if f.n() > 1.0 { 3.0 * f.n() - 2.0 } else { 0.0 };
@@ -49,8 +38,8 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::MessagesPerEntry,
             formula: "n² + n − 1",
-            when: "parking, and nobody crashes: each of n − 1 that a call wakes may send the token \
-                   round once more",
+            when: "parking, and no process crashes: each of n − 1 processes that a call wakes may send the token round \
+                   once more",
             bound: |f| {
                 let most = if f.n() > 1.0 { f.n() * f.n() + f.n() - 1.0 } else { 0.0 };
                 parks_in_peace(f).then_some(Bound::AtMost(most))
@@ -59,7 +48,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::SyncDelay,
             formula: "T to (n − 1)T",
-            when: "nobody crashes, and delays have a limit",
+            when: "no process crashes, and delays have a limit",
             bound: |f| {
                 f.delay_max.filter(|_| is_intact(f)).map(|t| Bound::AtMost((f.n() - 1.0) * t))
             },
@@ -67,24 +56,24 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::EntryDelay,
             formula: "0 to nT, n/2 T on average",
-            when: "nobody crashes, and delays have a limit",
+            when: "no process crashes, and delays have a limit",
             bound: |f| f.delay_max.filter(|_| is_intact(f)).map(|t| Bound::AtMost(f.n() * t)),
         },
     ],
     guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
-    fence: Some("the epoch, and the token's count of entries"),
+    fence: Some("the epoch, and the number of entries with the token"),
     mistakes: &[KEEPS_TOKEN, NO_EPOCH],
     switches: &[
         Switch {
             name: "mode",
             values: &["parking", "perpetual"],
-            what: "whether the token rests while nobody wants it",
+            what: "whether the token rests while no process wants it",
         },
         Switch {
             name: "patience",
             values: &["0", "<number>"],
-            what: "how many rounds to wait before asking whether the token is lost, and twice as \
-                   many before asking again; 0: for ever",
+            what: "number of rounds to wait before asking whether the token is lost, twice as many before asking \
+                   again; 0: for ever",
         },
     ],
 };
@@ -95,10 +84,8 @@ impl Inspect for TokenRing {
         matches!(self.state, State::Released | State::Out) && !waits
     }
 
-    /// Only the first epoch's token is counted: a later one may meet an older one on its way, which
-    /// nobody will accept.
     fn tokens(&self) -> usize {
-        (self.token.is_some() && (self.epoch == 0 || *self.no_epoch)).into()
+        (self.token.is_some() && self.rules.counts_token(self.epoch)).into()
     }
 
     fn tokens_in(message: &Message) -> usize {
@@ -112,7 +99,6 @@ impl Algorithm for TokenRing {
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let group = &setup.group;
-        let rounds = setup.chosen(&SHEET, "patience").number();
         let mut crashed = setup.down.clone();
         crashed.sort_unstable();
         let first = group.members().iter().find(|p| crashed.binary_search(p).is_err());
@@ -126,10 +112,7 @@ impl Algorithm for TokenRing {
             probing: None,
             crashed,
             alarms: 0,
-            parks: Fixed(setup.chosen(&SHEET, "mode").is("parking")),
-            patience: Fixed((rounds > 0).then(|| setup.unit * group.len() as u32 * rounds)),
-            keeps_token: setup.makes(&KEEPS_TOKEN),
-            no_epoch: setup.makes(&NO_EPOCH),
+            rules: Fixed(Rules::of(setup)),
         };
         process.mend(me, group);
         process
@@ -140,7 +123,7 @@ pub(super) fn parks_in_peace(f: &Facts<'_>) -> bool {
     is_intact(f) && f.setup.chosen(&SHEET, "mode").is("parking")
 }
 
-/// Whether the first token goes round all the time.
+/// Whether the first token goes round for ever.
 pub(super) fn is_intact(f: &Facts<'_>) -> bool {
     let patient = f.setup.chosen(&SHEET, "patience").number() == 0;
     f.undisturbed && f.setup.down.is_empty() && patient

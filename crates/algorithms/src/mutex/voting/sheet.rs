@@ -17,7 +17,7 @@ use crate::{
 
 const SHARED_VOTES: Mistake = Mistake {
     name: "shared-votes",
-    what: "a voter that is not inside itself votes for everyone, as Ricart and Agrawala's replies \
+    what: "a voter that is not inside itself votes for every request, as Ricart and Agrawala's replies \
            do: \"a simple majority is enough\"",
     breaks: "mutual exclusion",
     caught_by: "-n 3 --requests 1,1,0",
@@ -30,14 +30,14 @@ const HALF_IS_ENOUGH: Mistake = Mistake {
 };
 const NO_TOMBSTONE: Mistake = Mistake {
     name: "no-tombstone",
-    what: "a voter ignores a release that arrives before its request, and then votes for one that \
-           has long left",
+    what: "a voter ignores a release that arrives before its request, and then votes for a process that \
+           has left",
     breaks: "quiescence",
     caught_by: "-n 3 --requests 1,1,0 --no-fifo",
 };
 const NO_DEADLOCK_HANDLING: Mistake = Mistake {
     name: "no-deadlock-handling",
-    what: "nobody ever gives a vote back: three with one vote each wait for ever",
+    what: "no process relinquishes a vote: three processes with one vote each wait for ever",
     breaks: "deadlock",
     caught_by: "-n 3",
 };
@@ -45,7 +45,7 @@ const NO_DEADLOCK_HANDLING: Mistake = Mistake {
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "voting",
     title: "Majority voting",
-    idea: "Enter with more than half of all votes: of any two majorities, someone is in both.",
+    idea: "A process enters with more than half of all votes: any two majorities share a voter.",
     source: "R. H. Thomas, TODS 4(2), 1979; D. K. Gifford, SOSP 1979; \
              lecture \"Gegenseitiger Ausschluss\", improvements of Ricart–Agrawala",
     assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
@@ -79,12 +79,12 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "votes",
             values: &["equal", "<text>"],
-            what: "how many votes each has, in node order, as in 2,1,1; who has none is not asked",
+            what: "the votes of each process, in node order, as in 2,1,1; a process without a vote is not asked",
         },
         Switch {
             name: "failing",
             values: &["exact", "eager"],
-            what: "when votes are given back: once the rest cannot be enough, or at the first refusal",
+            what: "when votes are relinquished: once the rest cannot be enough, or at the first refusal",
         },
         Clocks::SWITCH,
     ],

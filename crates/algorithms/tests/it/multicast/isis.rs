@@ -77,6 +77,24 @@ fn random_delays_do_no_harm() {
     }
 }
 
+/// A message waits behind each message that arrives before its final priority does. If delays vary, such a message may be
+/// sent just before, and then needs three delays of its own: six in all, not five.
+#[test]
+fn a_message_may_wait_for_more_than_five_delays_if_they_vary() {
+    let mut longest = 0.0_f64;
+    for seed in 0..120 {
+        let case = Case::<Isis>::complete(30).requests(&[6; 30]).config(|c| {
+            c.seed = seed;
+            c.delay = Delay::Uniform(0.01, 1.0);
+            c.think = Pace::Exponential(15.0);
+        });
+        let seen = case.simulate();
+        assert_eq!(is_within_bounds(&case, seen.well()), 2, "seed {seed}");
+        longest = longest.max(seen.summary.last_latency.unwrap().max);
+    }
+    assert!(longest > 5.0, "{longest}");
+}
+
 #[test]
 fn two_hundred_members_keep_one_order() {
     let mut requests = vec![0; 200];
