@@ -13,7 +13,7 @@ use konklave_process::{Group, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
 use super::{Core, GroupProcess, Output, setup, summing_up};
-use crate::status::{Event, Loss};
+use crate::status::{Event, Loss, Outsider, Remedy};
 use crate::table::Table;
 use crate::wire::Frame;
 
@@ -387,11 +387,19 @@ impl Core {
 
     /// Explains to people why there is no group yet.
     pub(crate) fn what_is_missing(&self) -> String {
+        self.missing().0
+    }
+
+    /// The same, and what helps.
+    pub(super) fn missing(&self) -> (String, Option<Remedy>) {
         if self.is_member() {
-            return String::new();
+            return (String::new(), None);
         }
         if self.is_inside() {
-            return "joining: waiting for the state of the group".into();
+            return ("joining: waiting for the state of the group".into(), None);
+        }
+        if let Some(partial) = self.partial_partition() {
+            return (partial, Some(Remedy::Reconnect));
         }
         // This node is present, even if it has not answered itself yet.
         let here = self.founders().len().max(1);
@@ -401,27 +409,30 @@ impl Core {
                     Some(name) => format!("{name} stands for several addresses, and "),
                     None => String::new(),
                 };
-                return format!(
+                let what = format!(
                     "no group answers yet, and this node founds none: {why}it does not know \
                      how many founders there are"
                 );
+                return (what, Some(Remedy::NameFounders));
             }
             Some(n) if here < n => {
-                return format!(
-                    "{here} of {n} founders are here, this node included; a group is founded by all \
-                     of them, or by one that is told to do it alone"
+                let what = format!(
+                    "{here} of {n} founders are here, this node included; all of them are needed to found \
+                     a group"
                 );
+                return (what, Some(Remedy::StartFounders));
             }
             Some(_) | None => {}
         }
         if let Some(to) = self.promises.promised_to(self.me)
             && !self.peers.get(&to).is_some_and(|peer| peer.connected)
         {
-            return format!(
+            let what = format!(
                 "this node promised to enter the group that {} proposed, but {0} is gone: restart \
                  {0} or this node",
                 self.name_of(to)
             );
+            return (what, None);
         }
         let own = |(i, s): &(usize, &Option<ProcessId>)| {
             Some(*i) == self.config.own || **s == Some(self.me)
@@ -434,10 +445,8 @@ impl Core {
                 1 => "the other founder does not answer".to_owned(),
                 n => format!("{silent} of {n} other founders do not answer"),
             };
-            return format!(
-                "{who}{refusal}; a group is founded by all of them, or by one that is told to do it \
-                 alone"
-            );
+            let what = format!("{who}{refusal}; all of them are needed to found a group");
+            return (what, Some(Remedy::StartFounders));
         }
         let gone = |m: &&(u32, String)| {
             m.0 != self.me.0 && !self.peers.get(&ProcessId(m.0)).is_some_and(|p| p.connected)
@@ -445,28 +454,65 @@ impl Core {
         let gone: Vec<String> =
             self.record.members.iter().filter(gone).map(|m| format!("{} ({})", m.1, m.0)).collect();
         if !gone.is_empty() {
-            return format!(
-                "{} of the last view may have gone on without this node: start them, or found a new \
-                 generation here if they are lost for good",
-                gone.join(", ")
-            );
+            let gone = gone.join(", ");
+            let what = format!("{gone} of the last view may have gone on without this node");
+            return (what, Some(Remedy::StartMembers));
         }
         let without_report =
             |(_, peer): &(&ProcessId, &Peer)| peer.connected && peer.peer_status.is_none();
         let without_report: Vec<String> =
             self.peers.iter().filter(without_report).map(|(id, _)| self.name_of(*id)).collect();
         if !without_report.is_empty() {
-            return format!(
+            let what = format!(
                 "connected to {}, but without a report of its state: its disk may fail \
                  (see its log)",
                 without_report.join(", ")
             );
+            return (what, None);
         }
         let silent: Vec<String> =
             self.not_yet_promised().into_iter().map(|id| self.name_of(id)).collect();
-        if silent.is_empty() {
-            return "agreeing on the first view".into();
-        }
-        format!("agreeing on the first view; no answer from {} yet", silent.join(", "))
+        let what = match silent.is_empty() {
+            true => "agreeing on the first view".into(),
+            false => {
+                format!("agreeing on the first view; no answer from {} yet", silent.join(", "))
+            }
+        };
+        (what, None)
+    }
+
+    /// This node reaches a member of a group, but not all of them. Every member must reach every other one, so it
+    /// does not enter.
+    fn partial_partition(&self) -> Option<String> {
+        let inside = self.peers.iter().find(|(_, peer)| peer.is_inside())?;
+        let away = |m: &&(u32, String)| {
+            let peer = self.peers.get(&ProcessId(m.0));
+            m.0 != self.me.0 && !peer.is_some_and(|p| p.connected)
+        };
+        let away: Vec<&str> =
+            self.record.members.iter().filter(away).map(|m| m.1.as_str()).collect();
+        (!away.is_empty()).then(|| {
+            format!(
+                "{} is in a group and answers, but {} does not: a partial partition, if it is in the group, too",
+                self.name_of(*inside.0),
+                away.join(", ")
+            )
+        })
+    }
+
+    /// The connected peers that are not in the view of this node.
+    pub(super) fn outsiders(&self) -> Vec<Outsider> {
+        let view = self.group.view();
+        let out = |(id, peer): &(&ProcessId, &Peer)| {
+            peer.connected && view.everyone().all(|m| m.id != **id)
+        };
+        let peers = self.peers.iter().filter(out).filter(|_| self.is_member());
+        let outsider = |(id, peer): (&ProcessId, &Peer)| {
+            let elsewhere = peer.peer_status.as_ref().and_then(|status| status.view);
+            let elsewhere = elsewhere.filter(|theirs| theirs.generation != view.id.generation);
+            let generation = elsewhere.map(|theirs| theirs.generation);
+            Outsider { node: id.0, name: peer.name.to_string(), generation }
+        };
+        peers.map(outsider).collect()
     }
 }
