@@ -82,7 +82,8 @@ pub struct Outsider {
     pub node: NodeId,
     /// Its name.
     pub name: String,
-    /// If it is in another group: the generation of that group.
+    /// If it is in a view of its own: the generation of that one. Then there are two groups, unless it is just being
+    /// excluded.
     pub generation: Option<u32>,
 }
 

@@ -41,7 +41,7 @@ fn beside(cluster: &Cluster, name: &str, flags: &[&str]) -> Running {
     let socket = cluster.path().join(format!("{name}.sock"));
     let data = cluster.file(&format!("{name}.data"));
     let words = ["agent", "--name", name, "--listen", "127.0.0.1:0", "--data-dir", &data];
-    start(&socket, &[&words[..], flags].concat())
+    start(&socket, &[&words[..], &["--profile", "fast"], flags].concat())
 }
 
 fn standing(cluster: &Cluster, name: &str) -> String {

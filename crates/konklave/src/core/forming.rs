@@ -509,7 +509,6 @@ impl Core {
         let peers = self.peers.iter().filter(out).filter(|_| self.is_member());
         let outsider = |(id, peer): (&ProcessId, &Peer)| {
             let elsewhere = peer.peer_status.as_ref().and_then(|status| status.view);
-            let elsewhere = elsewhere.filter(|theirs| theirs.generation != view.id.generation);
             let generation = elsewhere.map(|theirs| theirs.generation);
             Outsider { node: id.0, name: peer.name.to_string(), generation }
         };
