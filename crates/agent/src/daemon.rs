@@ -119,6 +119,16 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     if let Some(page) = page {
         page.abort();
     }
+    Ok(leave(&group, drained, &mut signals, code).await)
+}
+
+/// Leaves the group, in order if all commands have ended; the exit code.
+async fn leave(
+    group: &GroupService,
+    drained: bool,
+    signals: &mut TerminationSignals,
+    code: u8,
+) -> u8 {
     if !drained {
         // A command still runs. Leaving in order would free its lock at once. So the agent crashes instead:
         // the wrapper sees the connection end and stops the command, and the others wait for the lease.
@@ -127,13 +137,13 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
              the lease"
         );
         group.kill();
-        return Ok(code);
+        return code;
     }
     tokio::select! {
-        () = group.leave() => Ok(0),
+        () = group.leave() => 0,
         code = signals.next() => {
             group.kill();
-            Ok(code)
+            code
         }
     }
 }

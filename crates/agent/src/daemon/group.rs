@@ -38,7 +38,7 @@ use konklave::RateLimiter;
 const MISSED_INTERVAL: Duration = Duration::from_secs(10);
 /// How many losses are buffered for a slow reader of `watch`.
 const LOSS_BUFFER: usize = 64;
-/// How long an agent may take to found or join a group. Later, a missing own address in `--peers` is
+/// How long an agent may take to found or join a group, besides the lease of former locks. Later, a missing own address in `--peers` is
 /// reported as the cause.
 const SETTLING: Duration = Duration::from_secs(3);
 const UNLISTED: &str = "this agent's address is not in --peers, though all agents of the list answer: add it; \
@@ -96,7 +96,7 @@ impl GroupService {
                 note(&konklave::Event::Network { trouble }, &recorder);
             }
             tokio::spawn(remember(events, Arc::clone(&recorder)));
-            tokio::spawn(look_for_ourselves(node.clone()));
+            tokio::spawn(look_for_ourselves(node.clone(), SETTLING + lease));
         }
         Self {
             nodes,
@@ -373,9 +373,9 @@ async fn remember(mut events: konklave::Events, recorder: Arc<Recorder>) {
 }
 
 /// Logs once if the agent waits for ever because its own address is not in its list of peers.
-async fn look_for_ourselves(node: Node) {
+async fn look_for_ourselves(node: Node, settling: Duration) {
     loop {
-        tokio::time::sleep(SETTLING).await;
+        tokio::time::sleep(settling).await;
         let status = node.status();
         if status.member {
             return;
@@ -548,7 +548,7 @@ impl Service for GroupService {
         let kept = self.nodes.len() == 1;
         let mut findings = report::examine(&status, self.protected, kept);
         findings.push(wait_cycles::examine(&status));
-        if self.node().is_unlisted() && self.started.elapsed() > SETTLING {
+        if self.node().is_unlisted() && self.started.elapsed() > SETTLING + self.lease {
             findings.push(Finding { what: "peers".into(), well: false, detail: UNLISTED.into() });
         }
         if let Some(why) = self.unread.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {

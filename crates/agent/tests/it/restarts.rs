@@ -54,18 +54,18 @@ fn held_locks_survive_restart_of_their_agent() {
     cluster.until(1, "out", |s| s["view"]["members"].as_array().is_some_and(|m| m.len() == 2));
     cluster.until(1, "back", |s| s["view"]["members"].as_array().is_some_and(|m| m.len() == 3));
     assert!(alive(pid), "a planned restart keeps the process");
+    // The agent of a holder knows until when its lock is safe.
     let held = |s: &serde_json::Value| {
-        ["locks", "elections"].iter().all(|part| {
-            let locks = s[part].as_array().cloned().unwrap_or_default();
-            locks.iter().all(|lock| lock["holders"][0]["remark"].is_null())
-        })
+        let of = |part: &str| s[part].as_array().cloned().unwrap_or_default();
+        let all: Vec<_> = of("locks").into_iter().chain(of("elections")).collect();
+        all.len() == 4 && all.iter().all(|lock| lock["holders"][0]["safe"].is_number())
     };
-    cluster.until(1, "resumed", held);
+    cluster.until(2, "resumed", held);
     // Without a warning, and longer than the lease of the first process.
     cluster.kill(2);
     cluster.start(2);
     cluster.until(1, "back", |s| s["view"]["members"].as_array().is_some_and(|m| m.len() == 3));
-    cluster.until(1, "resumed", held);
+    cluster.until(2, "resumed", held);
     std::thread::sleep(Duration::from_secs(9));
     assert_eq!(tokens(&cluster), before);
     assert!(fs::metadata(&next).is_err(), "two commands at once");
@@ -86,10 +86,7 @@ fn killed_wrapper_of_resumed_lock_takes_its_command_along() {
     let (job, pid) = holder(&cluster, 2, &["lock", "a"]);
     cluster.kill(2);
     cluster.start(2);
-    cluster.until(1, "resumed", |s| {
-        s["view"]["members"].as_array().is_some_and(|m| m.len() == 3)
-            && s["locks"][0]["holders"][0]["remark"].is_null()
-    });
+    cluster.until(2, "resumed", |s| s["locks"][0]["holders"][0]["safe"].is_number());
     job.signal(Signal::SIGKILL);
     let killed = Instant::now();
     let script = format!("kill -0 {pid} 2>/dev/null && echo ALIVE; true");

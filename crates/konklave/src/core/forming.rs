@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use konklave_algorithms::group::{Member, Request, View, ViewId};
 use konklave_process::{Group, Process, ProcessId};
@@ -38,6 +39,8 @@ pub(super) struct Peer {
     pub(super) name: Arc<str>,
     pub(super) connected: bool,
     pub(super) peer_status: Option<PeerStatus>,
+    /// When it last reported its state. A node without a view, or of another group, does so with every heartbeat.
+    heard: Duration,
 }
 
 impl Peer {
@@ -84,9 +87,9 @@ impl Core {
     }
 
     /// A connection to a peer is established.
-    pub(crate) fn peer_up(&mut self, id: ProcessId, name: Arc<str>, now: std::time::Duration) {
+    pub(crate) fn peer_up(&mut self, id: ProcessId, name: Arc<str>, now: Duration) {
         self.now = self.now.max(now);
-        let peer = Peer { name, connected: true, peer_status: None };
+        let peer = Peer { name, connected: true, peer_status: None, heard: self.now };
         self.refusals.on_peer();
         self.peers.insert(id, peer);
         if !self.known.contains(id) {
@@ -101,7 +104,7 @@ impl Core {
     }
 
     /// A peer is gone: its address refuses connections.
-    pub(crate) fn peer_down(&mut self, id: ProcessId, now: std::time::Duration) {
+    pub(crate) fn peer_down(&mut self, id: ProcessId, now: Duration) {
         self.now = self.now.max(now);
         if let Some(peer) = self.peers.get_mut(&id) {
             (peer.connected, peer.peer_status) = (false, None);
@@ -131,6 +134,18 @@ impl Core {
         }
     }
 
+    /// Reports the own state to peers that are in a view of their own, so that both see that it lasts.
+    pub(super) fn announce_to_other_groups(&mut self) {
+        let elsewhere = |(id, peer): &(&ProcessId, &Peer)| {
+            peer.is_inside() && self.group.view().everyone().all(|m| m.id != **id)
+        };
+        let to: Vec<ProcessId> = self.peers.iter().filter(elsewhere).map(|(id, _)| *id).collect();
+        for to in to {
+            let peer_status = self.peer_status();
+            self.send(to, Frame::PeerStatus(peer_status));
+        }
+    }
+
     pub(super) fn on_peer_status(&mut self, from: ProcessId, peer_status: PeerStatus) {
         let news = peer_status.view.is_some();
         let member = Member { id: from, incarnation: peer_status.incarnation };
@@ -143,7 +158,7 @@ impl Core {
             self.send(from, Frame::Found(view));
         }
         if let Some(peer) = self.peers.get_mut(&from) {
-            peer.peer_status = Some(peer_status);
+            (peer.peer_status, peer.heard) = (Some(peer_status), self.now);
         }
         if in_other_group && self.is_member() {
             let reason = "it is in another group: stop it, and let it join this one";
@@ -458,36 +473,49 @@ impl Core {
             let what = format!("{gone} of the last view may have gone on without this node");
             return (what, Some(Remedy::StartMembers));
         }
+        (self.what_delays_founding(), None)
+    }
+
+    /// Why all founders are here, and yet there is no group.
+    fn what_delays_founding(&self) -> String {
         let without_report =
             |(_, peer): &(&ProcessId, &Peer)| peer.connected && peer.peer_status.is_none();
         let without_report: Vec<String> =
             self.peers.iter().filter(without_report).map(|(id, _)| self.name_of(*id)).collect();
         if !without_report.is_empty() {
-            let what = format!(
+            return format!(
                 "connected to {}, but without a report of its state: its disk may fail \
                  (see its log)",
                 without_report.join(", ")
             );
-            return (what, None);
         }
         let silent: Vec<String> =
             self.not_yet_promised().into_iter().map(|id| self.name_of(id)).collect();
-        let what = match silent.is_empty() {
+        let waits = |peer: &Peer| {
+            let status = peer.peer_status.as_ref().filter(|_| peer.connected);
+            status.is_some_and(|status| !status.earlier_grants_over)
+        };
+        if self.now < self.earlier_grants_until || self.peers.values().any(waits) {
+            return "all founders are here; the group is founded when the leases of locks from before the \
+                    restart are over"
+                .into();
+        }
+        match silent.is_empty() {
             true => "agreeing on the first view".into(),
             false => {
                 format!("agreeing on the first view; no answer from {} yet", silent.join(", "))
             }
-        };
-        (what, None)
+        }
     }
 
     /// This node reaches a member of a group, but not all of them. Every member must reach every other one, so it
     /// does not enter.
     fn partial_partition(&self) -> Option<String> {
-        let inside = self.peers.iter().find(|(_, peer)| peer.is_inside())?;
+        let inside =
+            self.peers.iter().find(|(_, peer)| peer.is_inside() && self.has_reported(peer))?;
         let away = |m: &&(u32, String)| {
             let peer = self.peers.get(&ProcessId(m.0));
-            m.0 != self.me.0 && !peer.is_some_and(|p| p.connected)
+            m.0 != self.me.0 && !peer.is_some_and(|peer| self.has_reported(peer))
         };
         let away: Vec<&str> =
             self.record.members.iter().filter(away).map(|m| m.1.as_str()).collect();
@@ -500,11 +528,16 @@ impl Core {
         })
     }
 
+    /// Whether a peer has reported its state lately, so that packets pass in both directions.
+    fn has_reported(&self, peer: &Peer) -> bool {
+        peer.connected && self.now < peer.heard + self.config.timings.silence
+    }
+
     /// The connected peers that are not in the view of this node.
     pub(super) fn outsiders(&self) -> Vec<Outsider> {
         let view = self.group.view();
         let out = |(id, peer): &(&ProcessId, &Peer)| {
-            peer.connected && view.everyone().all(|m| m.id != **id)
+            self.has_reported(peer) && view.everyone().all(|m| m.id != **id)
         };
         let peers = self.peers.iter().filter(out).filter(|_| self.is_member());
         let outsider = |(id, peer): (&ProcessId, &Peer)| {

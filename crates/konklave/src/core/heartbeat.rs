@@ -45,7 +45,9 @@ impl Core {
         self.forget_longer_leases();
         self.ask_other_donors();
         self.dissolve_if_stalled();
-        if !self.is_inside() {
+        if self.is_inside() {
+            self.announce_to_other_groups();
+        } else {
             self.announce();
         }
         self.found_alone_if_due();
