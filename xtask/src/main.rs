@@ -19,7 +19,7 @@ cargo xtask fix                      fmt and clippy fixes: writes
 cargo xtask tidy                     the house rules alone
 cargo xtask portable                 does what a browser runs build for WebAssembly?
 cargo xtask book                     build the book into target/book/site
-cargo xtask bench [sim|elections|mutex|group|trace|check|cli|net] [...]  measure, as ratios
+cargo xtask bench [sim|elections|mutex|group|trace|check|cli|net|stalls] [...]  measure
 cargo xtask bench net --peers        the library beside etcd, Redlock, ZooKeeper, PostgreSQL, Corosync";
 
 fn main() -> ExitCode {
@@ -146,10 +146,13 @@ fn fix() -> Result<()> {
 }
 
 fn bench(args: &[&str]) -> Result<()> {
+    // Real processes: no simulator, no checker to build.
     if let Some((&"net", rest)) = args.split_first() {
-        // Real processes of the library: no simulator, no checker to build.
         let mut command = cargo(&["bench", "--quiet", "-p", "konklave", "--bench", "net", "--"]);
         return run(command.args(rest));
+    }
+    if args == ["stalls"] {
+        return run(&mut cargo(&["bench", "--quiet", "-p", "konklave-agent", "--bench", "stalls"]));
     }
     let mut command =
         cargo(&["run", "--profile", "bench", "--quiet", "-p", "konklave-bench", "--"]);

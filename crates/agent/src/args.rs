@@ -69,7 +69,11 @@ impl JsonLayout {
         let apart = flags.iter().rposition(|w| *w == "--format").and_then(|i| flags.get(i + 1));
         let joined = flags.iter().rev().find_map(|w| w.strip_prefix("--format="));
         let asked = apart.copied().or(joined).or(variable.and_then(OsStr::to_str));
-        (asked == Some("json")).then_some(form)
+        match asked {
+            Some("json") => Some(form),
+            Some("jsonl") => Some(Self::Lines),
+            _ => None,
+        }
     }
 }
 
@@ -88,7 +92,11 @@ impl Command {
             Self::Recv(args) => (args.format, JsonLayout::Lines),
             _ => return None,
         };
-        (format == Format::Json).then_some(form)
+        match format {
+            Format::Text => None,
+            Format::Json => Some(form),
+            Format::Jsonl => Some(JsonLayout::Lines),
+        }
     }
 }
 
@@ -108,6 +116,7 @@ Examples:
 Signals:
   TERM, INT  end the commands under locks, then leave the group; the second time, end at once
   HUP        read the configuration, key and certificate files again
+  USR2       restart in place, with the program file that is there now; commands keep their locks
 Exit codes:
   0 left the group · 66 a file cannot be read · 69 no group, or another agent uses the port,
   the socket or the data directory · 71 system error · 73 the data directory cannot be written
@@ -133,6 +142,8 @@ pub enum Format {
     Text,
     /// JSON for programs
     Json,
+    /// JSON, one object per line
+    Jsonl,
 }
 
 /// The agent that a client command talks to.
@@ -158,9 +169,13 @@ pub struct RunArgs {
     /// Run this string with the shell ($SHELL, or /bin/sh)
     #[arg(short = 'c', long = "command", value_name = "STRING", conflicts_with = "words")]
     pub shell: Option<OsString>,
-    /// How long the lock is kept if this process is stopped: 0.2 s to 10 min
-    #[arg(long, env = "KONKLAVE_TTL", value_name = "SECONDS", value_parser = seconds, default_value = "5")]
-    pub ttl: Duration,
+    /// How long this lock survives stalls, restarts of the agent and cuts, and how long others wait for it
+    /// after a crash (default: the agent's --lease)
+    #[arg(long, env = "KONKLAVE_LOCK_LEASE", value_name = "SECONDS", value_parser = seconds)]
+    pub lease: Option<Duration>,
+    /// How long the lock is kept if this process is stopped: 0.2 s to 10 min (default: the lease, 5 s at least)
+    #[arg(long, env = "KONKLAVE_TTL", value_name = "SECONDS", value_parser = seconds)]
+    pub ttl: Option<Duration>,
     /// Time between SIGTERM and SIGKILL for the command when the lock is lost
     #[arg(long, env = "KONKLAVE_GRACE", value_name = "SECONDS", value_parser = seconds, default_value = "2")]
     pub grace: Duration,
@@ -191,6 +206,7 @@ Examples:
   konklave lock -s data -- ./read                share the lock with other readers
   konklave lock --slots 3 gpu -- ./train         at most three at a time
   konklave lock reports -c 'a && b'              run a string with the shell
+  konklave lock --lease 60 import -- ./import    keep the lock over stalls of half a minute
 Variables set for the command:
   KONKLAVE_LOCK, KONKLAVE_TOKEN, KONKLAVE_DEADLINE, KONKLAVE_NODE, KONKLAVE_SOCKET
 Exit codes:
@@ -581,6 +597,7 @@ mod tests {
         assert_eq!(asked("who --format json", None), object);
         assert_eq!(asked("status --nonsense --format=json", None), object);
         assert_eq!(asked("watch --nonsense", Some("json")), lines);
+        assert_eq!(asked("who --format jsonl", None), lines);
         assert_eq!(asked("who a --format text", Some("json")), None);
         assert_eq!(asked("who a b -- --format json", None), None);
         assert_eq!(asked("lock a --format json", None), None);

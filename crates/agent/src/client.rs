@@ -39,14 +39,15 @@ pub struct Client {
 impl Client {
     /// Connects to the agent at `socket`, as a client that status shows as `label`.
     pub async fn connect(socket: &Path, label: &str, ttl: Duration) -> Result<Self, Failure> {
-        Self::connect_within(socket, label, ttl, None).await
+        Self::connect_within(socket, label, Some(ttl), None).await
     }
 
-    /// The same for a client that itself runs under a lock, granted with the token `within`.
+    /// The same for a client that itself runs under a lock, granted with the token `within`. Without a `ttl`, the
+    /// agent chooses one.
     pub async fn connect_within(
         socket: &Path,
         label: &str,
-        ttl: Duration,
+        ttl: Option<Duration>,
         within: Option<String>,
     ) -> Result<Self, Failure> {
         let stream = UnixStream::connect(socket).await.map_err(|why| no_agent(socket, &why))?;
@@ -55,11 +56,11 @@ impl Client {
             frames: Frames::default(),
             next: 0,
             node: String::new(),
-            ttl,
-            keep_alive: ttl / 3,
+            ttl: Duration::ZERO,
+            keep_alive: Duration::ZERO,
             pending: Vec::new(),
         };
-        let (label, ttl) = (label.to_owned(), millis(ttl));
+        let (label, ttl) = (label.to_owned(), ttl.map(millis));
         let hello = Request::Hello { protocol: VERSION, label, ttl, within };
         match client.call(hello).await? {
             Answer::Welcome { protocol: VERSION, node, ttl, keep_alive } => {

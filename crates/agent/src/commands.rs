@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::args::{AgentArgs, JsonLayout};
+use crate::args::{AgentArgs, Format, JsonLayout};
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::protocol::{Answer, Request, legible};
@@ -50,7 +50,11 @@ fn ask(args: &AgentArgs, request: Request) -> Result<Answer, Failure> {
     block_on(async { connect(args).await?.call(request).await })
 }
 
-fn print_json(value: &impl Serialize) -> Result<u8, Failure> {
+/// Prints `value` as JSON, indented or on one line.
+fn print_json(value: &impl Serialize, format: Format) -> Result<u8, Failure> {
+    if format == Format::Jsonl {
+        return print_line(value).map(|()| 0);
+    }
     let mut out = io::stdout().lock();
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     writeln!(out)?;
@@ -58,14 +62,14 @@ fn print_json(value: &impl Serialize) -> Result<u8, Failure> {
 }
 
 /// Prints `value` with the name of its schema.
-fn print_as(schema: &'static str, value: &impl Serialize) -> Result<u8, Failure> {
+fn print_as(schema: &'static str, value: &impl Serialize, format: Format) -> Result<u8, Failure> {
     #[derive(Serialize)]
     struct Named<'a, T> {
         schema: &'static str,
         #[serde(flatten)]
         value: &'a T,
     }
-    print_json(&Named { schema, value })
+    print_json(&Named { schema, value }, format)
 }
 
 /// Prints a failure as a JSON object on stdout. Its text for people goes to stderr elsewhere.
@@ -83,7 +87,7 @@ pub(crate) fn print_failure(failure: &Failure, layout: JsonLayout) {
     }
     let failed = Failed { schema: "konklave.error/1", error: failure.to_string(), exit_code };
     let _ = match layout {
-        JsonLayout::Object => print_json(&failed).map(drop),
+        JsonLayout::Object => print_json(&failed, Format::Json).map(drop),
         JsonLayout::Lines => print_line(&failed),
     };
 }

@@ -120,13 +120,16 @@ pub struct Settings {
     /// The algorithm that serves exclusive locks, the same for all agents of a group (default: table)
     #[arg(long, env = "KONKLAVE_MUTEX", value_name = "ALGORITHM", value_parser = mutexes(), help_heading = "Group")]
     pub mutex: Option<LockAlgorithm>,
+    /// The times to start from: steady survives stalls of 3 s, fast fails over in 1 to 2 s (default: steady)
+    #[arg(long, env = "KONKLAVE_PROFILE", value_name = "PROFILE", help_heading = "Times")]
+    pub profile: Option<Profile>,
     /// How often agents send a heartbeat (default: 0.14)
     #[arg(long, env = "KONKLAVE_HEARTBEAT", value_name = "SECONDS", help_heading = "Times")]
     pub heartbeat: Option<Span>,
-    /// How long an agent may be silent before the group excludes it (default: 1.4)
+    /// How long an agent may be silent before the group excludes it (default: 5; fast: 1.4)
     #[arg(long, env = "KONKLAVE_SILENCE", value_name = "SECONDS", help_heading = "Times")]
     pub silence: Option<Span>,
-    /// How long a lock stays safe without a majority; after an exclusion, others wait this long (default: 1)
+    /// How long a lock stays safe without a majority; after an exclusion, others wait this long (default: 8; fast: 1)
     #[arg(long, env = "KONKLAVE_LEASE", value_name = "SECONDS", help_heading = "Times")]
     pub lease: Option<Span>,
     /// How long the agent waits for commands to end before it leaves (default: 10)
@@ -178,6 +181,7 @@ impl Settings {
             allow_groups,
             metrics,
             mutex,
+            profile,
             heartbeat,
             silence,
             lease,
@@ -379,6 +383,28 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
+/// A choice between stalls that are survived and a fast fail-over.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// For loaded machines and networks: stalls of 3 s end no command.
+    #[default]
+    Steady,
+    /// For machines that do not stall: the next holder after 1 to 2 s.
+    Fast,
+}
+
+impl Profile {
+    /// Its times.
+    #[must_use]
+    pub fn timings(self) -> konklave::Timings {
+        match self {
+            Self::Steady => konklave::Timings::default(),
+            Self::Fast => konklave::Timings::fast(),
+        }
+    }
+}
+
 /// The level of the log.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -443,11 +469,16 @@ mod tests {
     #[test]
     fn help_names_the_actual_defaults() {
         let timings = konklave::Timings::default();
+        let fast = konklave::Timings::fast();
+        let both = |time: Duration, fast: Duration| {
+            format!("(default: {}; fast: {})", time.as_secs_f64(), fast.as_secs_f64())
+        };
+        assert_eq!(timings.heartbeat, fast.heartbeat);
         let seconds = |time: Duration| format!("(default: {})", time.as_secs_f64());
         let defaults = [
             ("heartbeat", seconds(timings.heartbeat)),
-            ("silence", seconds(timings.silence)),
-            ("lease", seconds(timings.lease)),
+            ("silence", both(timings.silence, fast.silence)),
+            ("lease", both(timings.lease, fast.lease)),
             ("drain", seconds(crate::daemon::DRAIN)),
             ("listen", format!("(default: {})", Settings::default().listen())),
             ("mutex", format!("(default: {})", LockAlgorithm::default())),

@@ -65,6 +65,8 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let mut signals = TerminationSignals::listen()?;
     // Registered before anything else, because an unhandled SIGHUP ends the process.
     let hangups = signal(SignalKind::hangup()).map_err(Failure::system("cannot handle SIGHUP"))?;
+    let mut restarts =
+        signal(SignalKind::user_defined2()).map_err(Failure::system("cannot handle SIGUSR2"))?;
     let counts = Arc::new(Counts::default());
     let policy = SharedAccessPolicy::new(policy(&settings)?);
     let socket = settings.socket.clone().unwrap_or_else(default_socket);
@@ -84,8 +86,10 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let protected = settings.key_file.is_some() || settings.tls_key.is_some();
     let founders = if args.dev { Vec::new() } else { seeds(&settings)? };
     let secrets = if args.dev { Vec::new() } else { secrets::files(&settings) };
+    let lease = timings(&settings).lease;
     let group =
-        Arc::new(GroupService::new(nodes, counts, policy.clone(), protected, secrets, founders));
+        GroupService::new(nodes, counts, policy.clone(), protected, secrets, founders, lease);
+    let group = Arc::new(group);
     let page = page.map(|page| tokio::spawn(http::serve(page, Arc::clone(&group))));
     let (close, closing) = watch::channel(false);
     let service: Arc<dyn Service> = group.clone();
@@ -95,6 +99,12 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let reload = reload::reload(args, hangups, &policy, &log, &group);
     let code = tokio::select! {
         code = signals.next() => code,
+        _ = restarts.recv() => {
+            // As after a crash, the clients go on and come back to the new process, which takes their locks over.
+            tracing::info!("restarting in place after SIGUSR2");
+            group.kill();
+            return Err(restart());
+        }
         never = reload => match never {},
     };
     tracing::info!(signal = code - 128, "leaving the group after a signal");
@@ -109,6 +119,16 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     if let Some(page) = page {
         page.abort();
     }
+    Ok(leave(&group, drained, &mut signals, code).await)
+}
+
+/// Leaves the group, in order if all commands have ended; the exit code.
+async fn leave(
+    group: &GroupService,
+    drained: bool,
+    signals: &mut TerminationSignals,
+    code: u8,
+) -> u8 {
     if !drained {
         // A command still runs. Leaving in order would free its lock at once. So the agent crashes instead:
         // the wrapper sees the connection end and stops the command, and the others wait for the lease.
@@ -117,15 +137,25 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
              the lease"
         );
         group.kill();
-        return Ok(code);
+        return code;
     }
     tokio::select! {
-        () = group.leave() => Ok(0),
+        () = group.leave() => 0,
         code = signals.next() => {
             group.kill();
-            Ok(code)
+            code
         }
     }
+}
+
+/// Becomes the program file that is there now, with the same arguments: the process keeps its number. Returns only
+/// if that fails.
+fn restart() -> Failure {
+    use std::os::unix::process::CommandExt;
+    let mut words = std::env::args_os();
+    let program = words.next().unwrap_or_else(|| "konklave".into());
+    let why = std::process::Command::new(&program).args(words).exec();
+    Failure::System { what: format!("cannot restart {}", program.display()), why }
 }
 
 /// The signals that end the agent.
@@ -240,7 +270,7 @@ async fn dev(settings: &Settings) -> Result<Vec<Node>, Failure> {
         );
     }
     let mutex = settings.mutex.unwrap_or_default();
-    let builder = || timed(Node::builder(), settings).lock_algorithm(mutex);
+    let builder = || Node::builder().timings(timings(settings)).lock_algorithm(mutex);
     let first = builder().name("dev-1").found_alone().join().await.map_err(refused)?;
     let seed = first.address().map(|address| address.to_string()).unwrap_or_default();
     let mut nodes = vec![first];
@@ -270,7 +300,8 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
         Some(folder) => folder.clone(),
         None => default_data_dir()?,
     };
-    let mut builder = timed(Node::builder(), settings).data_dir(folder).listen(settings.listen());
+    let mut builder = Node::builder().timings(timings(settings));
+    builder = builder.data_dir(folder).listen(settings.listen());
     builder = builder.lock_algorithm(settings.mutex.unwrap_or_default()).holders_outlive();
     if let Some(name) = &settings.name {
         builder = builder.name(name);
@@ -307,8 +338,8 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
         tokio::spawn(beacon.run(node.clone()));
     }
     tokio::spawn(discovery::look_up(seeds));
-    if let Some(missing) = node.what_is_missing() {
-        tracing::info!(missing = group::advised(&missing), "looking for other agents");
+    if let Some(missing) = group::advised(&node.status()) {
+        tracing::info!(missing, "looking for other agents");
     }
     Ok(vec![node])
 }
@@ -326,8 +357,9 @@ fn seeds(settings: &Settings) -> Result<Vec<String>, Failure> {
 /// the time is short.
 const KEEP: Duration = Duration::from_millis(50);
 
-fn timed(builder: Builder, settings: &Settings) -> Builder {
-    let mut timings = Timings { keep: KEEP, ..Timings::default() };
+/// The times of the profile, replaced by those that are set one by one.
+fn timings(settings: &Settings) -> Timings {
+    let mut timings = Timings { keep: KEEP, ..settings.profile.unwrap_or_default().timings() };
     for (setting, time) in [
         (settings.heartbeat, &mut timings.heartbeat),
         (settings.silence, &mut timings.silence),
@@ -337,7 +369,7 @@ fn timed(builder: Builder, settings: &Settings) -> Builder {
             *time = setting;
         }
     }
-    builder.timings(timings)
+    timings
 }
 
 enum Protection {

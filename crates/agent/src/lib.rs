@@ -101,6 +101,7 @@ fn job(name: String, claim: ClaimKind, args: RunArgs, again: bool) -> Result<Job
         conflict: args.conflict_exit_code,
         command,
         label: args.label,
+        lease: args.lease,
         ttl: args.ttl,
         grace: args.grace,
         again,

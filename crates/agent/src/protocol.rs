@@ -48,8 +48,10 @@ pub enum Request {
         protocol: u32,
         /// The text that `status` shows for this client.
         label: String,
-        /// How long the session lives without a [`Request::KeepAlive`], in ms.
-        ttl: u64,
+        /// How long the session lives without a [`Request::KeepAlive`], in ms. Without it, as long as the
+        /// agent's lease, and 5 s at least.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ttl: Option<u64>,
         /// The token of the lock under which this client runs, if any, as in `lock a -- lock b`. So `why` and
         /// `doctor` find deadlocks between nested commands.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,6 +66,24 @@ pub enum Request {
         claim: ClaimKind,
         /// How long to wait, in ms: 0 fails at once if it is not free, null waits for ever.
         wait: Option<u64>,
+        /// The lease of this grant, in ms, if not the agent's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease: Option<u64>,
+    },
+    /// Go on with a grant after a restart of the agent. Answered like `acquire`, with the same token; refused if
+    /// the lease of the grant is over. The number of this call identifies the claim.
+    Resume {
+        /// The name.
+        name: String,
+        /// The kind of grant.
+        claim: ClaimKind,
+        /// The token of the grant.
+        token: String,
+        /// The last deadline that the client knows. It must not have passed: the client still holds the grant.
+        until: Moment,
+        /// The lease of the grant, in ms, if not the agent's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease: Option<u64>,
     },
     /// Release the grant of call `claim`, or cancel its request.
     Release {
@@ -209,6 +229,8 @@ pub enum Refusal {
     Timeout,
     /// The client cancelled the request.
     Cancelled,
+    /// There is no such grant to go on with: its lease is over.
+    Lost,
 }
 
 /// Why a request failed.
@@ -323,13 +345,14 @@ mod tests {
 
     #[test]
     fn frames_keep_their_format() {
-        let hello = Request::Hello { protocol: 1, label: "x".into(), ttl: 5000, within: None };
+        let hello =
+            Request::Hello { protocol: 1, label: "x".into(), ttl: Some(5000), within: None };
         assert_eq!(
             text(&Call { id: 1, request: hello }),
             r#"{"id":1,"op":"hello","protocol":1,"label":"x","ttl":5000}"#
         );
-        let request =
-            Request::Acquire { name: "reports".into(), claim: ClaimKind::Exclusive, wait: Some(0) };
+        let (name, claim) = ("reports".into(), ClaimKind::Exclusive);
+        let request = Request::Acquire { name, claim, wait: Some(0), lease: None };
         assert_eq!(
             text(&Call { id: 2, request }),
             r#"{"id":2,"op":"acquire","name":"reports","claim":{"kind":"exclusive"},"wait":0}"#
@@ -339,6 +362,15 @@ mod tests {
         assert_eq!(
             text(&Call { id: 3, request }),
             r#"{"id":3,"op":"revoke","name":"a","election":false}"#
+        );
+        let (name, claim) = ("reports".into(), ClaimKind::Exclusive);
+        let (token, until) = ("1.2.3".into(), Moment(7));
+        assert_eq!(
+            text(&Call {
+                id: 4,
+                request: Request::Resume { name, claim, token, until, lease: None }
+            }),
+            r#"{"id":4,"op":"resume","name":"reports","claim":{"kind":"exclusive"},"token":"1.2.3","until":7}"#
         );
         let answer = Answer::Granted { token: "1.2.3".into(), until: Moment(7) };
         assert_eq!(

@@ -30,6 +30,28 @@ pub struct AcquireRequest {
     pub session: u64,
     /// The token of the lock under which the client runs, if any.
     pub within: Option<String>,
+    /// The lease of the grant, if not that of the group.
+    pub lease: Option<Duration>,
+    /// Go on with a grant that the client holds, instead of a new one.
+    pub resume: Option<Resumed>,
+}
+
+/// A grant that its client holds, although the agent has lost it: by a restart, or because the group excluded it.
+#[derive(Clone, Debug)]
+pub struct Resumed {
+    /// Its token.
+    pub token: String,
+    /// The last deadline that the client knows.
+    pub until: Moment,
+}
+
+/// Why a grant is lost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lost {
+    /// The reason, for people.
+    pub why: String,
+    /// Whether the grant is still nobody else's, so that it may be resumed before its deadline.
+    pub resumable: bool,
 }
 
 /// The kind of grant to revoke.
@@ -59,6 +81,9 @@ pub type Problem = (FailureKind, String);
 pub trait Service: Send + Sync + 'static {
     /// The node's name.
     fn node(&self) -> String;
+
+    /// The lease of the group.
+    fn lease(&self) -> Duration;
 
     /// Obtains a lock, a slot or leadership. Dropping the future cancels the request.
     fn acquire(&self, wish: AcquireRequest) -> BoxFuture<'_, Result<Box<dyn HeldClaim>, Denied>>;
@@ -112,7 +137,7 @@ pub trait HeldClaim: Send {
     fn until(&self) -> Moment;
 
     /// Waits until it is lost, and returns the reason.
-    fn lost(&mut self) -> BoxFuture<'_, String>;
+    fn lost(&mut self) -> BoxFuture<'_, Lost>;
 
     /// Releases it as lost, because its client sent no keep-alive in time.
     fn forfeit(self: Box<Self>, why: String) -> BoxFuture<'static, ()>;

@@ -9,6 +9,7 @@ pub(crate) mod gate;
 pub(crate) mod keeper;
 mod plan;
 mod process_group;
+mod retry;
 mod running;
 mod signals;
 mod terminal;
@@ -21,11 +22,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, raise};
-use tokio::time::Instant;
-
 use self::keeper::Keeper;
 use self::plan::Plan;
+use self::retry::Retry;
 use self::running::{Command, Running};
 use self::signals::Signals;
 use self::terminal::Terminal;
@@ -34,12 +33,11 @@ use crate::client::{Client, accept, unexpected};
 use crate::clock::Moment;
 use crate::failure::{Failure, LOST};
 use crate::protocol::{Answer, ClaimKind, Event, Refusal, Reply, Request, millis};
-use konklave::RateLimiter;
+use nix::sys::signal::{Signal, raise};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 
-/// The pause before `elect --again` connects again to an agent that is gone.
-const RETRY: Duration = Duration::from_secs(1);
-/// How often `elect --again` prints the same reason for waiting.
-const REPORT_INTERVAL: Duration = Duration::from_secs(60);
+/// The shortest time to live of a session, if only the lease of the lock is given.
+const MIN_TTL: Duration = Duration::from_secs(5);
 /// How long the agent may take to answer `hello`, beyond `--timeout`.
 const GREETING: Duration = Duration::from_secs(1);
 /// How long the agent may take to refuse a request that timed out, beyond `--timeout`.
@@ -70,8 +68,10 @@ pub struct Job {
     pub command: Vec<OsString>,
     /// The text that `status` shows, if not the program's name.
     pub label: Option<String>,
-    /// How long the session lives without a keep-alive.
-    pub ttl: Duration,
+    /// The lease of the lock, if not the agent's.
+    pub lease: Option<Duration>,
+    /// How long the session lives without a keep-alive, if not as long as the lease.
+    pub ttl: Option<Duration>,
     /// The time between SIGTERM and SIGKILL for the command.
     pub grace: Duration,
     /// Whether to request it again when it is lost.
@@ -88,6 +88,15 @@ impl Job {
         if self.verbose {
             eprintln!("konklave: {}", what());
         }
+    }
+
+    /// Opens a session. If this wrapper runs under another lock, waiters for that lock wait for this one, too.
+    fn connect(&self) -> impl Future<Output = Result<Client, Failure>> + use<> {
+        let within = std::env::var("KONKLAVE_TOKEN").ok();
+        // A session lives as long as the lease of its lock.
+        let of_lease = self.lease.map(|lease| lease.max(MIN_TTL));
+        let (socket, label, ttl) = (self.socket.clone(), self.label(), self.ttl.or(of_lease));
+        async move { Client::connect_within(&socket, &label, ttl, within).await }
     }
 
     /// The label that the whole group sees. It has no arguments of the command, which may be secret.
@@ -141,21 +150,20 @@ pub fn run(job: &Job) -> Result<u8, Failure> {
     let _ = nix::sys::prctl::set_child_subreaper(true);
     runtime.block_on(async {
         let mut signals = Signals::listen()?;
-        let (mut reports, mut warned) = (RateLimiter::new(REPORT_INTERVAL, 1), false);
+        let (mut retry, mut warned) = (Retry::new(job), false);
         loop {
-            match attempt(job, &mut signals, &mut warned).await {
+            match attempt(job, &mut signals, &mut retry, &mut warned).await {
                 Ok(Ended::Lost) if job.again => {
                     job.report(|| format!("requesting {} again", job.name));
+                    retry.begin_again();
                 }
                 Ok(Ended::Lost) => return Ok(LOST),
                 // This may be 76, too: then it is the command's own exit code.
                 Ok(Ended::Code(code)) => return Ok(code),
-                // The agent may be started again.
-                Err(Failure::Unavailable(why)) if job.again => {
-                    if reports.count(why.clone(), 1, Instant::now().into_std()).is_some() {
-                        eprintln!("konklave: {why}");
-                    }
-                    if let Some(code) = pause(&mut signals).await {
+                // The agent may be started again, or find a majority.
+                Err(Failure::Unavailable(why)) if retry.is_allowed() => {
+                    let time = retry.after(&why);
+                    if let Some(code) = pause(&mut signals, time).await {
                         return Ok(code);
                     }
                 }
@@ -182,8 +190,8 @@ fn on_signal_while_waiting(signal: Signal) -> Option<u8> {
 }
 
 /// Waits before the next try. Returns the exit code if a signal ends the wait.
-async fn pause(signals: &mut Signals) -> Option<u8> {
-    let end = tokio::time::sleep(RETRY);
+async fn pause(signals: &mut Signals, time: Duration) -> Option<u8> {
+    let end = tokio::time::sleep(time);
     tokio::pin!(end);
     loop {
         tokio::select! {
@@ -199,12 +207,13 @@ async fn pause(signals: &mut Signals) -> Option<u8> {
 
 /// Connects to the agent. Returns the exit code instead if a signal ends the wait. If the agent hangs, the
 /// wait ends with `--timeout`.
-async fn connect(job: &Job, signals: &mut Signals) -> Result<Result<Client, u8>, Failure> {
-    // If this wrapper runs under another lock, waiters for that lock wait for this one, too.
-    let within = std::env::var("KONKLAVE_TOKEN").ok();
-    let label = job.label();
-    let connected = Client::connect_within(&job.socket, &label, job.ttl, within);
-    let late = late(job.wait.map(|wait| wait + GREETING));
+async fn connect(
+    job: &Job,
+    signals: &mut Signals,
+    retry: &Retry,
+) -> Result<Result<Client, u8>, Failure> {
+    let connected = job.connect();
+    let late = late(retry.left().map(|wait| wait + GREETING));
     tokio::pin!(connected, late);
     loop {
         tokio::select! {
@@ -241,17 +250,18 @@ enum Obtained {
 
 /// Obtains the lock once and runs the command. `warned` is set when the user has been warned of a changed
 /// `--ttl`.
-async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<Ended, Failure> {
-    let start = Instant::now();
-    let mut client = match connect(job, signals).await? {
+async fn attempt(
+    job: &Job,
+    signals: &mut Signals,
+    retry: &mut Retry,
+    warned: &mut bool,
+) -> Result<Ended, Failure> {
+    let mut client = match connect(job, signals, retry).await? {
         Ok(client) => client,
         Err(code) => return Ok(Ended::Code(code)),
     };
-    if millis(client.ttl) != millis(job.ttl) && !std::mem::replace(warned, true) {
-        let limit = if client.ttl > job.ttl { "minimum" } else { "maximum" };
-        let (asked, ttl) = (job.ttl.as_secs_f64(), client.ttl.as_secs_f64());
-        eprintln!("konklave: --ttl is {ttl} s instead of {asked} s, the agent's {limit}");
-    }
+    retry.connected();
+    warn_of_ttl(job, client.ttl, warned);
     let session =
         |client: &Client| client.handle().map_err(Failure::system("cannot share the session"));
     let mut watchdog = Watchdog::start(session(&client)?, None)?;
@@ -262,21 +272,11 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
     if let Some(keeper) = &keeper {
         watchdog.watch(keeper.group()).map_err(Failure::system("the watchdog is gone"))?;
     }
-    let claim = client
-        .send(Request::Acquire {
-            name: job.name.clone(),
-            claim: job.claim.clone(),
-            // The time until the agent answered `hello` counts, too.
-            wait: job.wait.map(|wait| left(wait, start.elapsed())),
-        })
-        .await?;
-    let (token, until) = match obtain(job, signals, &mut client, claim).await? {
-        Obtained::Yes { token, until } => (token, until),
-        Obtained::No(code) => {
-            drop(keeper);
-            watchdog.dismiss();
-            return Ok(Ended::Code(code));
-        }
+    let obtained = request(job, signals, &mut client, retry).await;
+    let (claim, token, until) = match obtained {
+        Ok((claim, Obtained::Yes { token, until })) => (claim, token, until),
+        Ok((_, Obtained::No(code))) => return given_up(keeper, watchdog, Ok(Ended::Code(code))),
+        Err(failure) => return given_up(keeper, watchdog, Err(failure)),
     };
     job.report(|| format!("obtained {}, token {token}", job.name));
     let plan = Plan::new(Moment::now(), until, job.grace);
@@ -293,14 +293,58 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
         client,
         watchdog,
         claim,
+        token,
         plan,
         lost: None,
         end_by: None,
         connected: true,
+        reconnecting: None,
+        gone: None,
+        resuming: false,
         command: keeper.map(Command::new),
         terminal,
     };
     running.run(signals).await
+}
+
+/// Ends the helpers of a wrapper that has not obtained its lock: now, not when they notice it. A watchdog whose
+/// wrapper seems to be dead kills all its descendants, and would find those of the next try.
+fn given_up(
+    keeper: Option<Keeper>,
+    watchdog: Watchdog,
+    ended: Result<Ended, Failure>,
+) -> Result<Ended, Failure> {
+    drop(keeper);
+    watchdog.dismiss();
+    reap();
+    ended
+}
+
+/// Reaps the processes that have ended: those of earlier tries, and those adopted from a keeper that was killed.
+fn reap() {
+    while matches!(
+        waitpid(None, Some(WaitPidFlag::WNOHANG)),
+        Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..))
+    ) {}
+}
+
+/// Requests the lock and waits for it; the number of the claim.
+async fn request(
+    job: &Job,
+    signals: &mut Signals,
+    client: &mut Client,
+    retry: &Retry,
+) -> Result<(u64, Obtained), Failure> {
+    let claim = client
+        .send(Request::Acquire {
+            name: job.name.clone(),
+            claim: job.claim.clone(),
+            // The time until the agent answered `hello` counts, too.
+            wait: retry.left().map(millis),
+            lease: job.lease.map(millis),
+        })
+        .await?;
+    Ok((claim, obtain(job, signals, client, claim, retry).await?))
 }
 
 /// Starts the command with these variables. Without a command, prints the token.
@@ -322,9 +366,14 @@ fn begin(
     }
 }
 
-/// The rest of `wait` in ms. It is 0 only if `wait` is, because 0 means not to wait at all.
-fn left(wait: Duration, gone: Duration) -> u64 {
-    if wait.is_zero() { 0 } else { millis(wait.saturating_sub(gone)).max(1) }
+/// Warns the user, once, of a `--ttl` that the agent has changed.
+fn warn_of_ttl(job: &Job, ttl: Duration, warned: &mut bool) {
+    let Some(asked) = job.ttl.filter(|asked| millis(*asked) != millis(ttl)) else { return };
+    if !std::mem::replace(warned, true) {
+        let limit = if ttl > asked { "minimum" } else { "maximum" };
+        let (asked, ttl) = (asked.as_secs_f64(), ttl.as_secs_f64());
+        eprintln!("konklave: --ttl is {ttl} s instead of {asked} s, the agent's {limit}");
+    }
 }
 
 /// The variables that describe a grant to the command.
@@ -352,11 +401,16 @@ async fn obtain(
     signals: &mut Signals,
     client: &mut Client,
     claim: u64,
+    retry: &Retry,
 ) -> Result<Obtained, Failure> {
     // The agent measures `--timeout`. This timer is for an agent that hangs.
-    let late = late(job.wait.map(|wait| wait + ANSWER));
+    let late = late(retry.left().map(|wait| wait + ANSWER));
     tokio::pin!(late);
     let mut pulse = tokio::time::interval(client.keep_alive);
+    // After a pause, send one keep-alive, not one for each that was missed.
+    pulse.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // The token of a grant whose deadline is too near: this process was stopped when it arrived.
+    let mut stale: Option<String> = None;
     loop {
         tokio::select! {
             signal = signals.next() => {
@@ -367,12 +421,30 @@ async fn obtain(
             }
             reply = client.next() => match reply? {
                 Reply::Answer { id, answer } if id == claim => match accept(answer)? {
-                    Answer::Granted { token, until } => return Ok(Obtained::Yes { token, until }),
+                    Answer::Granted { token, until } if until.left() >= client.keep_alive => {
+                        return Ok(Obtained::Yes { token, until });
+                    }
+                    Answer::Granted { token, .. } => {
+                        stale = Some(token);
+                        client.live().await?;
+                    }
                     Answer::Refused { why, message } => {
                         return Ok(Obtained::No(refused(job, why, &message)));
                     }
                     other => return Err(unexpected(&other)),
                 },
+                Reply::Answer { answer: Answer::Alive { until }, .. } if stale.is_some() => {
+                    let until = until.into_iter().find(|(id, _)| *id == claim).map(|(_, t)| t);
+                    if let (Some(until), Some(token)) = (until.filter(|t| !t.passed()), &stale) {
+                        return Ok(Obtained::Yes { token: token.clone(), until });
+                    }
+                }
+                Reply::Event(Event::Lost { why, .. }) => {
+                    return Err(Failure::Unavailable(format!(
+                        "{} was granted and lost before the command started: {why}",
+                        job.name
+                    )));
+                }
                 Reply::Event(Event::Leaving) => {
                     return Err(Failure::Unavailable("the agent is leaving the group".into()));
                 }
@@ -415,8 +487,9 @@ mod tests {
                 conflict: 75,
                 command: Vec::new(),
                 label: None,
-                ttl: RETRY,
-                grace: RETRY,
+                lease: None,
+                ttl: None,
+                grace: Duration::ZERO,
                 again: false,
                 verbose: false,
                 socket: "s".into(),

@@ -40,8 +40,18 @@ pub struct Timings {
     pub unit: Duration,
 }
 
+/// For loaded machines: a process or a network that stalls for three seconds costs no grant, and no member is
+/// excluded.
 impl Default for Timings {
     fn default() -> Self {
+        Self { silence: Duration::from_secs(5), lease: Duration::from_secs(8), ..Self::fast() }
+    }
+}
+
+impl Timings {
+    /// For machines that never stall: fail-over takes a second or two, and a stall of less than half a second
+    /// may cost a grant.
+    pub fn fast() -> Self {
         Self {
             heartbeat: Duration::from_millis(140),
             silence: Duration::from_millis(1400),
@@ -90,17 +100,37 @@ impl Timings {
         self.silence.min(self.held_for()) >= self.heartbeat.saturating_mul(5)
     }
 
-    /// How long this node relies on a grant: shorter than the lease, because its clock may run slower than
-    /// others'.
+    /// How long this node relies on a grant with the group's lease.
     pub(crate) fn held_for(&self) -> Duration {
-        self.lease - self.lease / 64
+        held_for(self.lease)
     }
 
-    /// How long other members wait for the lease to expire: longer than the lease, because their clocks may
-    /// run faster.
+    /// How long other members wait for the group's lease to expire.
     pub(crate) fn lease_expiry(&self) -> Duration {
-        self.lease + self.lease / 64
+        lease_expiry(self.lease)
     }
+
+    /// Checks the lease of a single grant.
+    pub(crate) fn check_lease(&self, lease: Duration) -> Result<(), Error> {
+        if lease > LONGEST || lease < self.heartbeat * 2 {
+            return Err(Error::Config(format!(
+                "a lease of {lease:?} is not possible: from {:?} (two heartbeats) to one day",
+                self.heartbeat * 2
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// How long a node relies on a grant: shorter than the lease, because its clock may run slower than others'.
+pub(crate) fn held_for(lease: Duration) -> Duration {
+    lease - lease / 64
+}
+
+/// How long other members wait for a lease to expire: longer than the lease, because their clocks may run
+/// faster.
+pub(crate) fn lease_expiry(lease: Duration) -> Duration {
+    lease + lease / 64
 }
 
 /// Configures and starts a [`Node`].

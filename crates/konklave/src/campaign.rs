@@ -39,6 +39,16 @@ impl Campaign {
         Self(self.0.handover(handover))
     }
 
+    /// How long the leadership is valid without an answer of a majority; see [`LockRequest::lease`].
+    pub fn lease(self, lease: Duration) -> Self {
+        Self(self.0.lease(lease))
+    }
+
+    /// Goes on with the leadership of this token; see [`LockRequest::resume`].
+    pub fn resume(self, token: Token) -> Self {
+        Self(self.0.resume(token))
+    }
+
     /// A label that other nodes show, cut off after 255 bytes.
     pub fn label(self, label: impl Into<Arc<str>>) -> Self {
         Self(self.0.label(label))

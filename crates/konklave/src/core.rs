@@ -37,7 +37,7 @@ use konklave_algorithms::group::{Indication, Member, Request, View};
 use konklave_process::{Context, Group, Process, ProcessId, ProcessSet, Rng, Topology};
 use tokio::sync::broadcast;
 
-use crate::builder::Timings;
+use crate::builder::{Timings, lease_expiry};
 use crate::flight::FlightRecorder;
 use crate::local_grant_budget::LocalGrantBudget;
 use crate::lock_algorithm::LockAlgorithm;
@@ -120,8 +120,9 @@ pub(crate) struct Core {
     sessions: BTreeMap<u32, Arc<str>>,
     last_session: u32,
     lease: Lease,
-    /// For each excluded member: when its lease has expired by its own clock. Kept by the leader.
-    lease_expiries: BTreeMap<Member, Duration>,
+    /// For each excluded member and lease (in milliseconds) of its grants: when they have expired by its own
+    /// clock. Kept by the leader.
+    lease_expiries: BTreeMap<(Member, u32), Duration>,
     peers: BTreeMap<ProcessId, Peer>,
     forming: Forming,
     promises: founding::Promises,
@@ -204,7 +205,8 @@ impl Core {
         if core.config.holders_outlive
             && core.config.record.as_ref().is_none_or(|r| r.incarnation > 0)
         {
-            core.earlier_grants_until = now + core.config.timings.lease_expiry();
+            let longest = Duration::from_millis(core.record.longest_lease.into());
+            core.earlier_grants_until = now + lease_expiry(longest.max(core.config.timings.lease));
         }
         if core.config.alone {
             // Members of the last view may still be in a group: wait until they can report it.
@@ -310,7 +312,7 @@ impl Core {
             due = due.min(at);
         }
         let mut or = |other: Option<Duration>| due = other.map_or(due, |other| due.min(other));
-        or(self.claims.has_grants().then(|| self.lease.runs_out()).flatten());
+        or(self.claims.shortest_lease().and_then(|lease| self.lease.runs_out(lease)));
         or(self.lease_expiries.values().min().copied());
         or(self.claims.first_deadline());
         or(self.claims.first_revoked_due());
@@ -479,13 +481,12 @@ impl Core {
             self.table.set_view(view.id);
             self.publish_view(&view);
         }
-        self.lease.on_view(&view, self.me, self.now + self.config.timings.held_for());
+        self.lease.on_view(&view, self.me, self.now);
         // A new leader does not know when earlier leases ended, so it waits a full lease for each. A leader
         // that stays in office keeps its deadlines.
         let fenced = if self.is_leader() { self.table.fenced() } else { Vec::new() };
-        self.lease_expiries.retain(|member, _| fenced.contains(member));
-        let due = self.now + self.config.timings.lease_expiry();
-        fenced.into_iter().for_each(|member| _ = self.lease_expiries.entry(member).or_insert(due));
+        self.lease_expiries.retain(|fence, _| fenced.contains(fence));
+        fenced.into_iter().for_each(|(member, lease)| self.await_expiry(member, lease));
         if self.config.lock_algorithm != LockAlgorithm::Table {
             self.install_locks(&view, left, summaries);
         }
@@ -506,8 +507,9 @@ impl Core {
         self.in_flight = 0;
         self.lease_expiries.clear();
         self.lease.end();
-        self.earlier_grants_until =
-            self.earlier_grants_until.max(self.now + self.config.timings.lease_expiry());
+        let longest = self.claims.longest_lease().unwrap_or_default();
+        let expiry = lease_expiry(longest.max(self.config.timings.lease));
+        self.earlier_grants_until = self.earlier_grants_until.max(self.now + expiry);
         self.lose_all_grants(why);
         self.claims.forget_others();
         self.lifted.clear();
@@ -540,10 +542,9 @@ impl Core {
                 Outcome::StateGiven { group, to, payload } => {
                     self.on_state_given(&group, to, &payload)
                 }
-                Outcome::Fenced { member } => {
+                Outcome::Fenced { member, lease } => {
                     if self.is_leader() {
-                        let due = self.now + self.config.timings.lease_expiry();
-                        self.lease_expiries.entry(member).or_insert(due);
+                        self.await_expiry(member, lease);
                     }
                 }
             }

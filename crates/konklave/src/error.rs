@@ -52,6 +52,17 @@ pub enum Error {
         /// The algorithm.
         algorithm: crate::LockAlgorithm,
     },
+    /// The group's lock algorithm gives all locks the group's lease.
+    #[error(
+        "{name}: {algorithm} gives every lock the lease of the group; a lease of its own needs a group with \
+         mutex table"
+    )]
+    OnlyGroupLease {
+        /// The lock.
+        name: String,
+        /// The algorithm.
+        algorithm: crate::LockAlgorithm,
+    },
     /// Nobody holds it, or not with this token.
     #[error("{0}: no client holds it, or none with this token")]
     NotHeld(String),

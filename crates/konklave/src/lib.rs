@@ -94,7 +94,8 @@ pub use node::{Events, Node};
 pub use rate_limiter::RateLimiter;
 pub use session::Session;
 pub use status::{
-    Event, Holder, LockStatus, Loss, MemberStatus, Quorum, Status, Waiter, Why, WhyState,
+    Event, Holder, LockStatus, Loss, MemberStatus, Outsider, Quorum, Refused, Remedy, Status,
+    Waiter, Why, WhyState,
 };
 pub use token::Token;
 pub use wire::MAX_MESSAGE;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::builder::held_for;
 use crate::core::{Granted, LocalRequest, LossFlag};
 use crate::error::Error;
 use crate::session::Session;
@@ -67,12 +68,16 @@ pub struct LockRequest {
     timeout: Option<Duration>,
     priority: i32,
     label: Option<Arc<str>>,
+    lease: Option<Duration>,
+    resume: Option<Token>,
 }
 
 impl LockRequest {
     pub(crate) fn new(session: Session, space: Space, name: &str, mode: LockMode) -> Self {
         let (handover, timeout, label) = (Handover::default(), None, None);
-        Self { session, space, name: name.into(), mode, handover, timeout, priority: 0, label }
+        let (priority, lease, resume) = (0, None, None);
+        let name = name.into();
+        Self { session, space, name, mode, handover, timeout, priority, label, lease, resume }
     }
 
     /// Requests the lock exclusively. This is the default.
@@ -100,6 +105,24 @@ impl LockRequest {
     /// When the next request is served if this node falls silent.
     pub fn handover(mut self, handover: Handover) -> Self {
         self.handover = handover;
+        self
+    }
+
+    /// How long the grant is valid without an answer of a majority, and how long others wait for it if this node
+    /// falls silent. At least two heartbeats. Default: [`Timings::lease`](crate::Timings::lease), and only that
+    /// with a [`LockAlgorithm`](crate::LockAlgorithm) other than `table`.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// Goes on with the grant of this token, which this node had before it was restarted or excluded. Such a
+    /// grant is nobody else's until its lease is over. If it is over, the error is [`Error::Lost`].
+    ///
+    /// The caller must know that the holder has never stopped to hold it: its deadline has not passed, and it
+    /// was not released.
+    pub fn resume(mut self, token: Token) -> Self {
+        self.resume = Some(token);
         self
     }
 
@@ -146,6 +169,8 @@ impl LockRequest {
                 mode: self.mode,
                 wait,
                 safe: self.handover == Handover::LeaseSafe,
+                lease: self.lease.unwrap_or(shared.timings.lease),
+                adopt: self.resume,
                 priority: self.priority,
                 label,
                 patience: self.timeout,
@@ -218,9 +243,9 @@ impl Guard {
             return Duration::ZERO;
         }
         let shared = self.shared();
-        match shared.lease() {
+        match shared.lease_ends(self.granted.lease) {
             Some(until) => until.saturating_sub(shared.clock.now()),
-            None => shared.timings.held_for(),
+            None => held_for(self.granted.lease),
         }
     }
 
@@ -236,7 +261,7 @@ impl Guard {
         if left.is_zero() {
             return State::Lost;
         }
-        let doubtful = left < self.shared().timings.lease / 2;
+        let doubtful = left < self.granted.lease / 2;
         if doubtful { State::Doubtful } else { State::Held }
     }
 

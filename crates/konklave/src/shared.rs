@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use konklave_process::ProcessId;
 use tokio::sync::Notify;
 
-use crate::builder::Timings;
+use crate::builder::{Timings, held_for};
 use crate::clock::Clock;
 use crate::core::{Core, Output};
 use crate::local_grant_budget::LocalGrantBudget;
@@ -56,8 +56,8 @@ pub(crate) struct Shared {
     pub(crate) timings: Timings,
     pub(crate) name: Arc<str>,
     pub(crate) id: ProcessId,
-    /// The end of the lease, in nanoseconds; `u64::MAX` if it cannot run out.
-    lease: AtomicU64,
+    /// The time from which leases count, in nanoseconds; `u64::MAX` if they cannot run out.
+    renewed: AtomicU64,
     /// When the timer task has to call `tick`.
     due: AtomicU64,
     /// Whether operations are deferred until local tasks have run.
@@ -117,7 +117,7 @@ impl Shared {
             timings,
             name,
             id,
-            lease: AtomicU64::new(0),
+            renewed: AtomicU64::new(0),
             due: AtomicU64::new(0),
             has_deferred: AtomicBool::new(false),
             alarm: Notify::new(),
@@ -147,8 +147,8 @@ impl Shared {
         let room = full && !inner.core.is_full();
         let sent = inner.carry_out(now);
         inner.core.end_step();
-        let lease = inner.core.lease_ends().map_or(u64::MAX, |until| until.as_nanos() as u64);
-        self.lease.store(lease, Ordering::Release);
+        let renewed = inner.core.lease_renewed().map_or(u64::MAX, |at| at.as_nanos() as u64);
+        self.renewed.store(renewed, Ordering::Release);
         let has_deferred = inner.core.has_deferred();
         // Deferred operations are due as soon as the woken local tasks have run.
         let due = if has_deferred { 0 } else { inner.core.next_due().as_nanos() as u64 };
@@ -205,15 +205,18 @@ impl Shared {
         }
     }
 
-    /// The end of the lease; `None` if it cannot run out.
+    /// The end of a grant with this lease; `None` if it cannot run out.
     ///
     /// A session may get its grant while the step that granted it is still running, before that step's lease
     /// is published. So an expired value is checked under the lock, after the step.
-    pub(crate) fn lease(&self) -> Option<Duration> {
-        let until = self.lease.load(Ordering::Acquire);
-        let seen = (until < u64::MAX).then(|| Duration::from_nanos(until));
+    pub(crate) fn lease_ends(&self, lease: Duration) -> Option<Duration> {
+        let held = held_for(lease);
+        let renewed = self.renewed.load(Ordering::Acquire);
+        let seen = (renewed < u64::MAX).then(|| Duration::from_nanos(renewed) + held);
         match seen {
-            Some(until) if until <= self.clock.now() => self.look(Core::lease_ends),
+            Some(until) if until <= self.clock.now() => {
+                self.look(Core::lease_renewed).map(|renewed| renewed + held)
+            }
             seen => seen,
         }
     }
@@ -378,8 +381,9 @@ mod tests {
         node.ready().await.unwrap();
         let shared = node.shared();
         // Imitates a step that has delivered a grant, but not published its lease yet.
-        shared.lease.store(0, Ordering::Release);
-        assert_eq!(shared.lease(), None, "alone, nobody could take it");
+        shared.renewed.store(0, Ordering::Release);
+        let lease = shared.timings.lease;
+        assert_eq!(shared.lease_ends(lease), None, "alone, nobody could take it");
     }
 
     /// A node without a group sends joins for ever, even if the disk stays full for a week.

@@ -21,6 +21,15 @@ pub struct Status {
     pub member: bool,
     /// The reason, in words, why there is no group yet.
     pub missing: Option<String>,
+    /// What helps, if something is missing.
+    #[serde(default)]
+    pub remedy: Option<Remedy>,
+    /// The connections of the last minute that this node or its peer refused, the latest first.
+    #[serde(default)]
+    pub refusals: Vec<Refused>,
+    /// The connected peers that are not in the view of this member.
+    #[serde(default)]
+    pub outsiders: Vec<Outsider>,
     /// The error of the disk, if it fails.
     pub trouble: Option<String>,
     /// The error of the network as a whole: the NATS server is unreachable.
@@ -38,6 +47,44 @@ pub struct Status {
     pub lease_ms: Option<u64>,
     /// All locks, semaphores and campaigns that are held or wanted, ordered by name.
     pub locks: Vec<LockStatus>,
+}
+
+/// What helps a node that is in no group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Start the other founders, or open the way to them.
+    StartFounders,
+    /// Start the other members of the last view, or open the way to them.
+    StartMembers,
+    /// Give the number of founders.
+    NameFounders,
+    /// Open the way to the members of the group that do not answer.
+    Reconnect,
+}
+
+/// A refused connection.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Refused {
+    /// The address or name of the other side.
+    pub address: String,
+    /// The reason.
+    pub reason: String,
+    /// Whether the other side called: then it need not be a member at all.
+    pub caller: bool,
+}
+
+/// A connected peer that is not in the view.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Outsider {
+    /// Its id.
+    pub node: NodeId,
+    /// Its name.
+    pub name: String,
+    /// If it is in a view of its own: the generation of that one. Then there are two groups, unless it is just being
+    /// excluded.
+    pub generation: Option<u32>,
 }
 
 /// A member, as this node sees it.

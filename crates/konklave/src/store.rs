@@ -24,6 +24,10 @@ pub(crate) struct Record {
     pub(crate) generation: u32,
     /// The members of the last view it was in: ids and names.
     pub(crate) members: Vec<(u32, String)>,
+    /// The longest lease, in milliseconds, with which its clients may still hold locks; 0 if none is longer
+    /// than the group's.
+    #[serde(default)]
+    pub(crate) longest_lease: u32,
 }
 
 /// The data directory of a node; locked against other processes.

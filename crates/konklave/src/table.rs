@@ -61,11 +61,12 @@ impl Table {
     pub(crate) fn apply(&mut self, op: &Op, out: &mut Vec<Outcome>) {
         match *op {
             Op::Acquire { ref key, .. }
+            | Op::Adopt { ref key, .. }
             | Op::Release { ref key, .. }
             | Op::Pass { ref key, .. }
             | Op::Cancel { ref key, .. }
             | Op::Deny { ref key, .. } => self.apply_to_lock(key, op, out),
-            Op::LeaseExpired { member } => self.expire_lease(member, out),
+            Op::LeaseExpired { member, lease } => self.expire_lease(member, lease, out),
             Op::Revoke { claim, ref key, token } => {
                 let held = self.revoke(key, token, out);
                 out.push(Outcome::RevokeDone { claim, held });

@@ -149,14 +149,14 @@ impl Wake for Woken {
 }
 
 impl Cluster {
-    /// A connected group of `n` members, with ids from 0.
+    /// A connected group of `n` members, with ids from 0, and with [`Timings::fast`].
     pub fn new(n: usize) -> Self {
-        Self::with(n, 0, Timings::default())
+        Self::with(n, 0, Timings::fast())
     }
 
     /// The same with another seed: messages have other delays.
     pub fn seeded(n: usize, seed: u64) -> Self {
-        Self::with(n, seed, Timings::default())
+        Self::with(n, seed, Timings::fast())
     }
 
     /// The same with other timings.
@@ -180,7 +180,7 @@ impl Cluster {
     /// Members whose holders may go on after a crash, as with
     /// [`Builder::holders_outlive`](crate::Builder::holders_outlive).
     pub fn with_outliving_holders(lock_algorithm: LockAlgorithm, n: usize) -> Self {
-        let empty = Self::empty(lock_algorithm, n, 0, Timings::default());
+        let empty = Self::empty(lock_algorithm, n, 0, Timings::fast());
         let cluster = Self { holders_outlive: true, ..empty };
         (0..n).for_each(|i| cluster.start(i));
         cluster.advance(Duration::from_millis(50));
@@ -191,7 +191,7 @@ impl Cluster {
     #[cfg(test)]
     pub(crate) fn crowd(n: usize, founders: usize, seed: u64) -> Self {
         let founders = Some(founders);
-        let empty = Self::empty(LockAlgorithm::default(), n, seed, Timings::default());
+        let empty = Self::empty(LockAlgorithm::default(), n, seed, Timings::fast());
         let cluster = Self { founders, ..empty };
         (0..n).for_each(|i| cluster.start(i));
         let mut rng = Rng::new(seed ^ 0xc0de);

@@ -25,6 +25,12 @@ impl Token {
         u128::from(self.generation) << 96 | u128::from(self.epoch) << 64 | u128::from(self.k)
     }
 
+    /// Whether it is `granted`, or a later local grant under it.
+    pub(crate) fn derives_from(self, granted: Self) -> bool {
+        let base = |token: Self| token.to_u128() >> LOCAL_GRANT_BITS;
+        self >= granted && base(self) == base(granted)
+    }
+
     /// From [`to_u128`](Self::to_u128).
     pub fn from_u128(number: u128) -> Self {
         let (generation, epoch) = ((number >> 96) as u32, (number >> 64) as u32);

@@ -43,28 +43,34 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
         }),
     }
     let well = findings.iter().all(|finding| finding.well);
-    if args.format == Format::Json {
-        print_json(&Report { schema: "konklave.doctor/1", well, checks: findings })?;
+    if args.format != Format::Text {
+        print_json(&Report { schema: "konklave.doctor/1", well, checks: findings }, args.format)?;
     } else {
         let mut out = io::stdout().lock();
-        for Finding { what, well, detail } in findings {
-            let detail = legible(&detail);
-            writeln!(out, "{} {what}: {detail}", if well { "ok  " } else { "FAIL" })?;
-        }
+        findings.iter().try_for_each(|finding| write!(out, "{}", shown(finding)))?;
     }
     Ok(if well { 0 } else { 1 })
 }
 
+/// A finding as text. Remedies are lines of their own, indented, so that no name with a newline in it can look like
+/// another check.
+fn shown(Finding { what, well, detail }: &Finding) -> String {
+    let mut lines = detail.lines().map(legible);
+    let first = lines.next().unwrap_or_default();
+    let verdict = if *well { "ok  " } else { "FAIL" };
+    let mut text = format!("{verdict} {}: {first}\n", legible(what));
+    lines.for_each(|line| text.push_str(&format!("       {}\n", line.trim_start())));
+    text
+}
+
 fn socket(path: &Path) -> Finding {
+    let place = legible(&path.display().to_string());
     let (well, detail) = match std::fs::symlink_metadata(path) {
         Ok(facts) if facts.file_type().is_socket() => {
-            (true, format!("{} (mode {:o})", path.display(), facts.mode() & 0o777))
+            (true, format!("{place} (mode {:o})", facts.mode() & 0o777))
         }
-        Ok(_) => (
-            false,
-            format!("{} is not a socket: does --socket name the right file?", path.display()),
-        ),
-        Err(why) => (false, format!("{}: {why}; is an agent running?", path.display())),
+        Ok(_) => (false, format!("{place} is not a socket: does --socket name the right file?")),
+        Err(why) => (false, format!("{place}: {why}; is an agent running?")),
     };
     Finding { what: "socket".into(), well, detail }
 }
@@ -82,4 +88,20 @@ fn processes() -> Finding {
     let detail =
         if well { "found" } else { "missing; `lock NAME -- COMMAND` needs both: mount them" };
     Finding { what: "/proc and /dev/fd".into(), well, detail: detail.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newline_in_detail_never_looks_like_another_check() {
+        let detail = "no agent listens at /a\nok   agent: fine\n  start an agent:  x".to_owned();
+        let finding = Finding { what: "a\nok   b".into(), well: false, detail };
+        let text = shown(&finding);
+        assert_eq!(
+            text,
+            "FAIL a?ok   b: no agent listens at /a\n       ok   agent: fine\n       start an agent:  x\n"
+        );
+    }
 }

@@ -95,8 +95,9 @@ fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Fail
             holder.token
         );
     }
-    if format == Format::Json {
-        print_json(&Taken { schema: "konklave.taken/1", kind, name, dry_run, holders })?;
+    if format != Format::Text {
+        let taken = Taken { schema: "konklave.taken/1", kind, name, dry_run, holders };
+        print_json(&taken, format)?;
     }
     Ok(0)
 }
@@ -107,7 +108,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<u8, Failure> {
         let watching = client.send(Request::Watch).await?;
         loop {
             match client.next().await? {
-                Reply::Event(event) if args.format == Format::Json => print_event(event)?,
+                Reply::Event(event) if args.format != Format::Text => print_event(event)?,
                 Reply::Event(Event::Changed { kind, name, what, .. }) => {
                     let mut out = io::stdout().lock();
                     let line = legible(&format!("{kind} {name}: {what}"));

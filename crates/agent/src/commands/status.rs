@@ -30,8 +30,8 @@ pub(crate) fn status(args: &StatusArgs) -> Result<u8, Failure> {
         };
     }
     let status = fetch(&args.agent, args.prefix.as_deref().unwrap_or_default(), args.limit)?;
-    if args.format == Format::Json {
-        return print_json(&status);
+    if args.format != Format::Text {
+        return print_json(&status, args.format);
     }
     let mut out = io::stdout().lock();
     writeln!(out, "{}", legible(&headline(&status)))?;
@@ -138,8 +138,8 @@ fn print_claims(title: &str, claims: &[LockReport]) -> Result<(), Failure> {
 
 pub(crate) fn members(args: &MembersArgs) -> Result<u8, Failure> {
     let status = fetch(&args.agent, "", 0)?;
-    if args.format == Format::Json {
-        return print_as("konklave.members/1", &status.view);
+    if args.format != Format::Text {
+        return print_as("konklave.members/1", &status.view, args.format);
     }
     print_members(&status.view)?;
     Ok(0)
@@ -172,7 +172,7 @@ pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
     let (name, kind) = (args.name.clone(), meant.to_owned());
     let free = LockReport { kind, name, slots: None, holders: Vec::new(), waiters: Vec::new() };
     let first = if all.is_empty() { free } else { all.remove(0) };
-    print_as("konklave.who/1", &Who { first, others: all })
+    print_as("konklave.who/1", &Who { first, others: all }, args.format)
 }
 
 /// The JSON output of `who`: the first lock, semaphore or election of a name, and the others of that name.
@@ -210,15 +210,18 @@ pub(crate) fn why(args: &WhyArgs) -> Result<u8, Failure> {
         Answer::Why(explanation) => *explanation,
         other => return Err(unexpected(&other)),
     };
-    if args.format == Format::Json {
-        return print_json(&explanation);
+    if args.format != Format::Text {
+        return print_json(&explanation, args.format);
     }
     let Explanation { name, free, reasons, cycle, .. } = explanation;
     let mut out = io::stdout().lock();
     let verdict = if free { "is available" } else { "is not available" };
     writeln!(out, "{name} {verdict}:")?;
     for reason in reasons {
-        writeln!(out, "  {}", legible(&reason))?;
+        // A remedy is on a line of its own.
+        let mut lines = reason.lines().map(legible);
+        writeln!(out, "  {}", lines.next().unwrap_or_default())?;
+        lines.try_for_each(|line| writeln!(out, "    {}", line.trim_start()))?;
     }
     if !cycle.is_empty() {
         writeln!(out, "  deadlock: {}", legible(&cycle.join(" → ")))?;

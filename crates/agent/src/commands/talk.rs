@@ -76,7 +76,7 @@ pub(crate) fn recv(args: &RecvArgs) -> Result<u8, Failure> {
 }
 
 fn print(event: Event, format: Format) -> Result<(), Failure> {
-    if format == Format::Json {
+    if format != Format::Text {
         return print_line(&event);
     }
     let mut out = io::stdout().lock();

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use konklave::{Error, Guard, Node, Session, Token};
+use konklave::{Error, LockRequest, Node, Session, Token};
 use serde_json::json;
 use tokio::sync::{broadcast, mpsc};
 
@@ -29,14 +29,16 @@ use crate::protocol::{
 };
 use crate::recorder::Recorder;
 use crate::server::{Counts, SharedAccessPolicy};
-use crate::service::{AcquireRequest, BoxFuture, Denied, HeldClaim, Problem, Service, Target};
+use crate::service::{
+    AcquireRequest, BoxFuture, Denied, HeldClaim, Problem, Resumed, Service, Target,
+};
 use konklave::RateLimiter;
 
 /// How often the log reports missed events.
 const MISSED_INTERVAL: Duration = Duration::from_secs(10);
 /// How many losses are buffered for a slow reader of `watch`.
 const LOSS_BUFFER: usize = 64;
-/// How long an agent may take to found or join a group. Later, a missing own address in `--peers` is
+/// How long an agent may take to found or join a group, besides the lease of former locks. Later, a missing own address in `--peers` is
 /// reported as the cause.
 const SETTLING: Duration = Duration::from_secs(3);
 const UNLISTED: &str = "this agent's address is not in --peers, though all agents of the list answer: add it; \
@@ -68,6 +70,8 @@ pub(super) struct GroupService {
     secrets: Vec<PathBuf>,
     /// The addresses of the founders, if a list names them.
     founders: Vec<String>,
+    /// The lease of the group.
+    lease: Duration,
 }
 
 impl GroupService {
@@ -78,6 +82,7 @@ impl GroupService {
         protected: bool,
         secrets: Vec<PathBuf>,
         founders: Vec<String>,
+        lease: Duration,
     ) -> Self {
         let name = nodes.first().map(|node| node.name().to_owned()).unwrap_or_default();
         let recorder = Arc::new(Recorder::new(&name));
@@ -91,7 +96,7 @@ impl GroupService {
                 note(&konklave::Event::Network { trouble }, &recorder);
             }
             tokio::spawn(remember(events, Arc::clone(&recorder)));
-            tokio::spawn(look_for_ourselves(node.clone()));
+            tokio::spawn(look_for_ourselves(node.clone(), SETTLING + lease));
         }
         Self {
             nodes,
@@ -108,6 +113,7 @@ impl GroupService {
             protected,
             secrets,
             founders,
+            lease,
         }
     }
 
@@ -161,22 +167,15 @@ impl GroupService {
     async fn obtain(&self, wish: AcquireRequest) -> Result<Box<dyn HeldClaim>, Denied> {
         let session = self.session(&wish);
         // Nested clients share a session, so the label is set per request.
-        let label = wish.label.as_str();
         let start = Instant::now();
-        self.recorder.note("asked", json!({ "name": wish.name, "label": wish.label }));
+        let asked = if wish.resume.is_some() { "resuming" } else { "asked" };
+        self.recorder.note(asked, json!({ "name": wish.name, "label": wish.label }));
+        let lock = |request| self.ask(request, &wish);
         let result = match &wish.claim {
             ClaimKind::Leadership { priority } => self.lead(&session, &wish, *priority).await,
-            ClaimKind::Exclusive => {
-                self.ask(session.lock(&wish.name).label(label), wish.wait).await.map(AnyGuard::Lock)
-            }
-            ClaimKind::Shared => {
-                let request = session.lock(&wish.name).shared();
-                self.ask(request.label(label), wish.wait).await.map(AnyGuard::Lock)
-            }
-            ClaimKind::Slot { of } => {
-                let request = session.semaphore(&wish.name, *of);
-                self.ask(request.label(label), wish.wait).await.map(AnyGuard::Lock)
-            }
+            ClaimKind::Exclusive => lock(session.lock(&wish.name)).await,
+            ClaimKind::Shared => lock(session.lock(&wish.name).shared()).await,
+            ClaimKind::Slot { of } => lock(session.semaphore(&wish.name, *of)).await,
         };
         self.waits.note(start.elapsed());
         match result {
@@ -189,7 +188,9 @@ impl GroupService {
                     ClaimKind::Leadership { .. } => "leadership",
                 };
                 let what = json!({ "name": wish.name, "token": token, "mode": mode });
-                self.recorder.note("granted", what);
+                // A resumed grant is the same grant: it has been recorded.
+                let granted = if wish.resume.is_some() { "resumed" } else { "granted" };
+                self.recorder.note(granted, what);
                 self.nested.holds(wish.session, &token);
                 let node = self.node().clone();
                 let (recorder, nested) = (Arc::clone(&self.recorder), Arc::clone(&self.nested));
@@ -210,7 +211,14 @@ impl GroupService {
         wish: &AcquireRequest,
         priority: i32,
     ) -> Result<AnyGuard, Error> {
-        let campaign = session.campaign(&wish.name).priority(priority).label(wish.label.as_str());
+        let mut campaign = session.campaign(&wish.name).priority(priority).label(&*wish.label);
+        if let Some(lease) = wish.lease {
+            campaign = campaign.lease(lease);
+        }
+        if let Some(resume) = &wish.resume {
+            let campaign = campaign.resume(token_of(resume)?).timeout(resume.until.left());
+            return campaign.await.map(AnyGuard::Leadership);
+        }
         let elected = match wish.wait {
             None => campaign.await,
             Some(wait) if wait.is_zero() => {
@@ -229,17 +237,24 @@ impl GroupService {
         elected.map(AnyGuard::Leadership)
     }
 
-    async fn ask(
-        &self,
-        request: konklave::LockRequest,
-        wait: Option<Duration>,
-    ) -> Result<Guard, Error> {
-        match wait {
-            None => request.acquire().await,
-            // Only the group knows whether it is free; this needs a majority.
-            Some(wait) if wait.is_zero() => self.without_waiting(request.try_acquire()).await,
-            Some(wait) => request.timeout(wait).acquire().await,
+    async fn ask(&self, request: LockRequest, wish: &AcquireRequest) -> Result<AnyGuard, Error> {
+        // Nested clients share a session, so the label is set per request.
+        let mut request = request.label(&*wish.label);
+        if let Some(lease) = wish.lease {
+            request = request.lease(lease);
         }
+        let guard = match (&wish.resume, wish.wait) {
+            (Some(resume), _) => {
+                request.resume(token_of(resume)?).timeout(resume.until.left()).acquire().await
+            }
+            (None, None) => request.acquire().await,
+            // Only the group knows whether it is free; this needs a majority.
+            (None, Some(wait)) if wait.is_zero() => {
+                self.without_waiting(request.try_acquire()).await
+            }
+            (None, Some(wait)) => request.timeout(wait).acquire().await,
+        };
+        guard.map(AnyGuard::Lock)
     }
 
     /// Waits for an answer of the group, for a client that does not want to wait for a lock.
@@ -279,9 +294,9 @@ impl GroupService {
             return None;
         }
         let quorum = status.quorum;
-        Some(match status.missing {
+        Some(match advised(&status) {
             Some(missing) => {
-                let mut why = format!("no group: {}", advised(&missing));
+                let mut why = format!("no group: {missing}");
                 // A short probe, because the client has waited already.
                 for silent in silent(&self.founders, PROBE_TIMEOUT / 2).await {
                     why.push_str(&format!("\n  {silent}"));
@@ -305,6 +320,7 @@ impl GroupService {
         let message = error.to_string();
         match error {
             Error::Busy(_) => Denied::Refused(Refusal::Busy, message),
+            Error::Lost(_) => Denied::Refused(Refusal::Lost, message),
             // Without a majority this agent cannot know whether it is taken, so the answer is not "refused".
             Error::TimedOut(_) | Error::NoGroup(_) => match self.why_no_grants().await {
                 Some(why) => Denied::Failed(FailureKind::Unavailable, why),
@@ -329,6 +345,7 @@ fn problem(error: Error) -> Problem {
     let kind = match &error {
         Error::Permits { .. }
         | Error::OnlyExclusive { .. }
+        | Error::OnlyGroupLease { .. }
         | Error::BadName(_)
         | Error::TooLong { .. }
         | Error::Config(_) => FailureKind::Usage,
@@ -356,9 +373,9 @@ async fn remember(mut events: konklave::Events, recorder: Arc<Recorder>) {
 }
 
 /// Logs once if the agent waits for ever because its own address is not in its list of peers.
-async fn look_for_ourselves(node: Node) {
+async fn look_for_ourselves(node: Node, settling: Duration) {
     loop {
-        tokio::time::sleep(SETTLING).await;
+        tokio::time::sleep(settling).await;
         let status = node.status();
         if status.member {
             return;
@@ -398,9 +415,22 @@ fn note(event: &konklave::Event, recorder: &Recorder) {
     recorder.note(&kind, value);
 }
 
+/// The token of a grant to go on with. Its client may have lost it to another one since, if its deadline has passed.
+fn token_of(resumed: &Resumed) -> Result<Token, Error> {
+    if resumed.until.passed() {
+        return Err(Error::Lost("the grant".into()));
+    }
+    let wrong = |_| Error::Config(format!("{:?} is no token", resumed.token));
+    resumed.token.parse().map_err(wrong)
+}
+
 impl Service for GroupService {
     fn node(&self) -> String {
         self.node().name().to_owned()
+    }
+
+    fn lease(&self) -> Duration {
+        self.lease
     }
 
     fn acquire(&self, wish: AcquireRequest) -> BoxFuture<'_, Result<Box<dyn HeldClaim>, Denied>> {
@@ -518,7 +548,7 @@ impl Service for GroupService {
         let kept = self.nodes.len() == 1;
         let mut findings = report::examine(&status, self.protected, kept);
         findings.push(wait_cycles::examine(&status));
-        if self.node().is_unlisted() && self.started.elapsed() > SETTLING {
+        if self.node().is_unlisted() && self.started.elapsed() > SETTLING + self.lease {
             findings.push(Finding { what: "peers".into(), well: false, detail: UNLISTED.into() });
         }
         if let Some(why) = self.unread.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {

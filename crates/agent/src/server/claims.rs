@@ -12,7 +12,7 @@ use super::Counts;
 use super::session::failed;
 use crate::clock::Moment;
 use crate::protocol::{Answer, Event, FailureKind, Refusal, Reply};
-use crate::service::{AcquireRequest, Denied, HeldClaim, Service};
+use crate::service::{AcquireRequest, Denied, HeldClaim, Resumed, Service};
 
 /// How long the claims of a session that ended may take to be released.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -155,8 +155,8 @@ struct ClaimTask {
 
 impl ClaimTask {
     async fn run(mut self, request: AcquireRequest, service: Arc<dyn Service>) {
-        match self.wait(request, &*service).await {
-            Ok(hold) => self.hold(hold).await,
+        match self.wait(request.clone(), &*service).await {
+            Ok(hold) => self.hold(hold, request, &*service).await,
             Err((answer, asked)) => {
                 self.counts.refused.fetch_add(1, Ordering::Relaxed);
                 self.answer(self.id, answer).await;
@@ -194,25 +194,36 @@ impl ClaimTask {
                         let message = "the client cancelled the request".into();
                         return Err((Answer::Refused { why, message }, asked));
                     }
-                    Some(ClaimCommand::Expired(_)) | None => {
-                        let why = Refusal::Cancelled;
-                        let message = "the session of the client ended".into();
-                        return Err((Answer::Refused { why, message }, None));
+                    // The client may be back a moment later: this is no answer about the lock.
+                    Some(ClaimCommand::Expired(why)) => {
+                        return Err((failed((FailureKind::Unavailable, why)), None));
+                    }
+                    None => {
+                        let why = "the session of the client ended".into();
+                        return Err((failed((FailureKind::Unavailable, why)), None));
                     }
                 },
             }
         }
     }
 
-    async fn hold(mut self, mut hold: Box<dyn HeldClaim>) {
+    async fn hold(
+        mut self,
+        mut hold: Box<dyn HeldClaim>,
+        request: AcquireRequest,
+        service: &dyn Service,
+    ) {
         self.counts.granted.fetch_add(1, Ordering::Relaxed);
-        let until = hold.until().min(*self.expires.borrow());
-        self.answer(self.id, Answer::Granted { token: hold.token(), until }).await;
+        let token = hold.token();
+        // The last deadline that the client may know.
+        let mut until = hold.until().min(*self.expires.borrow());
+        self.answer(self.id, Answer::Granted { token: token.clone(), until }).await;
         loop {
             tokio::select! {
                 command = self.inbox.recv() => match command {
                     Some(ClaimCommand::Until(answer)) => {
-                        let _ = answer.send(hold.until());
+                        until = until.max(hold.until());
+                        let _ = answer.send(until);
                     }
                     Some(ClaimCommand::Over(asked)) => {
                         let answer = match hold.release().await {
@@ -230,12 +241,55 @@ impl ClaimTask {
                     }
                     None => return,
                 },
-                why = hold.lost() => {
+                lost = hold.lost() => {
+                    if lost.resumable && !until.passed() {
+                        let resume = Some(Resumed { token: token.clone(), until });
+                        let again = AcquireRequest { resume, ..request.clone() };
+                        match self.resume(again, until, service).await {
+                            Resumption::Held(again) => {
+                                hold = again;
+                                continue;
+                            }
+                            Resumption::Over => return,
+                            Resumption::Lost => {}
+                        }
+                    }
                     self.counts.lost.fetch_add(1, Ordering::Relaxed);
-                    let lost = Event::Lost { claim: self.id, why };
+                    let lost = Event::Lost { claim: self.id, why: lost.why };
                     let _ = self.outbox.send(Reply::Event(lost)).await;
                     return self.let_go(hold).await;
                 }
+            }
+        }
+    }
+
+    /// The group has excluded this agent, which comes back. The grant is nobody else's before its deadline. So the
+    /// client goes on meanwhile, with the deadline that it has.
+    async fn resume(
+        &mut self,
+        request: AcquireRequest,
+        until: Moment,
+        service: &dyn Service,
+    ) -> Resumption {
+        let mut granted = service.acquire(request);
+        loop {
+            tokio::select! {
+                biased;
+                granted = &mut granted => return match granted {
+                    Ok(hold) => Resumption::Held(hold),
+                    Err(_) => Resumption::Lost,
+                },
+                command = self.inbox.recv() => match command {
+                    Some(ClaimCommand::Until(answer)) => {
+                        let _ = answer.send(until);
+                    }
+                    Some(ClaimCommand::Over(asked)) => {
+                        drop(granted);
+                        self.done(asked).await;
+                        return Resumption::Over;
+                    }
+                    Some(ClaimCommand::Expired(_)) | None => return Resumption::Over,
+                },
             }
         }
     }
@@ -256,6 +310,16 @@ impl ClaimTask {
             }
         }
     }
+}
+
+/// What became of a grant whose agent was excluded.
+enum Resumption {
+    /// It goes on.
+    Held(Box<dyn HeldClaim>),
+    /// The client has released it meanwhile, or is gone.
+    Over,
+    /// It is lost.
+    Lost,
 }
 
 fn refusal(denied: Denied) -> Answer {

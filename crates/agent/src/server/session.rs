@@ -14,10 +14,10 @@ use super::Counts;
 use super::claims::Claims;
 use crate::clock::Moment;
 use crate::protocol::{
-    Answer, Call, Event, FailureKind, FrameError, Frames, MAX_FRAME, Reply, Request, VERSION,
-    check_name, encode, legible, millis,
+    Answer, Call, ClaimKind, Event, FailureKind, FrameError, Frames, MAX_FRAME, Reply, Request,
+    VERSION, check_name, encode, legible, millis,
 };
-use crate::service::{AcquireRequest, Problem, Service, Target};
+use crate::service::{AcquireRequest, Problem, Resumed, Service, Target};
 
 /// How long a client may take to send `hello`.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,6 +25,11 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The shortest and the longest time to live of a session.
 const TTL: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(600));
+/// The shortest time to live of a session whose client does not ask for one.
+const DEFAULT_TTL: Duration = Duration::from_secs(5);
+/// A session without keep-alives ends when the agent has looked for one so many times in vain, at most this long
+/// after the other: if the whole machine was stopped, the keep-alives of its clients come a moment later.
+const GLANCES: (u32, Duration) = (4, Duration::from_millis(250));
 /// The longest interval of keep-alives. Their answers carry the deadlines, which the short lease of the member
 /// moves all the time.
 const KEEP_ALIVE: Duration = Duration::from_millis(250);
@@ -68,8 +73,26 @@ impl Drop for Counted {
     }
 }
 
-/// Why a session ended, for the log.
-type Ending = String;
+/// Why a session ended.
+struct Ending {
+    /// The reason, for the log.
+    why: String,
+    /// Whether the client has ended it: then it holds nothing any more.
+    by_client: bool,
+}
+
+impl From<&str> for Ending {
+    fn from(why: &str) -> Self {
+        Self::from(why.to_owned())
+    }
+}
+
+/// The agent ends the session.
+impl From<String> for Ending {
+    fn from(why: String) -> Self {
+        Self { why, by_client: false }
+    }
+}
 
 impl ClientSession {
     pub(super) fn new(
@@ -94,16 +117,30 @@ impl ClientSession {
         let mut tasks = JoinSet::new();
         let (ending, writes) = tokio::select! {
             ending = self.converse(&mut reading, &mut claims, &mut tasks, &outbox) => (ending, true),
-            _ = &mut writing => ("the client does not read".to_owned(), false),
+            _ = &mut writing => ("the client does not read".into(), false),
         };
-        tracing::debug!(client = %self.label, %ending, "session ended");
+        tracing::debug!(client = %self.label, ending = %ending.why, "session ended");
         tasks.shutdown().await;
+        self.await_deadlines(&ending, &claims).await;
         claims.give_back(self.expired.as_deref()).await;
         self.service.over(self.number);
         drop(outbox);
         if writes {
             let _ = tokio::time::timeout(WRITE_TIMEOUT, writing).await;
         }
+    }
+
+    /// If the agent has ended the session, its client may still rely on the deadlines that it knows. So nobody
+    /// else may get its grants before the session would have expired.
+    async fn await_deadlines(&mut self, ending: &Ending, claims: &Claims) {
+        if ending.by_client || claims.is_empty() {
+            return;
+        }
+        let expires = *self.expires.borrow();
+        while !expires.passed() {
+            nap(expires).await;
+        }
+        self.expired.get_or_insert_with(|| ending.why.clone());
     }
 
     async fn converse(
@@ -120,8 +157,10 @@ impl ClientSession {
         }
         let mut closing = self.closing.clone();
         let mut leaving = false;
+        let mut overdue = Overdue::default();
         loop {
             let expires = *self.expires.borrow();
+            let look = overdue.next_look(expires, self.ttl);
             // A session without claims does not expire: readers of status send no keep-alives.
             let must_live = !claims.is_empty();
             tokio::select! {
@@ -135,14 +174,14 @@ impl ClientSession {
                     }
                     Err(ending) => return ending,
                 },
-                () = nap(expires), if must_live => if expires.passed() && *self.expires.borrow() == expires {
+                () = nap(look), if must_live => if overdue.is_over() && *self.expires.borrow() == expires {
                     self.counts.expired.fetch_add(1, Ordering::Relaxed);
                     let why = format!(
                         "its client sent no keep-alive for {} s (--ttl): was it stopped?",
                         self.ttl.as_secs_f64()
                     );
                     self.expired = Some(why.clone());
-                    return why;
+                    return why.into();
                 },
                 () = super::closed(&mut closing), if !leaving => {
                     leaving = true;
@@ -172,9 +211,11 @@ impl ClientSession {
         };
         let answer = match request {
             Request::Hello { protocol: VERSION, label, ttl, within } => {
+                let default = || self.service.lease().max(DEFAULT_TTL);
+                let ttl = ttl.map_or_else(default, Duration::from_millis);
                 self.label = legible(&label).chars().take(MAX_LABEL).collect();
                 self.within = within;
-                self.ttl = Duration::from_millis(ttl).clamp(TTL.0, TTL.1);
+                self.ttl = ttl.clamp(TTL.0, TTL.1);
                 self.keep_alive(Moment::now());
                 Answer::Welcome {
                     protocol: VERSION,
@@ -207,6 +248,29 @@ impl ClientSession {
         });
     }
 
+    /// A request of this client that waits for ever.
+    fn request(&self, name: String, claim: ClaimKind, lease: Option<u64>) -> AcquireRequest {
+        AcquireRequest {
+            name,
+            claim,
+            wait: None,
+            label: self.label.clone(),
+            session: self.number,
+            within: self.within.clone(),
+            lease: lease.map(Duration::from_millis),
+            resume: None,
+        }
+    }
+
+    /// Starts the claim of call `id`; returns an answer only if the request is invalid.
+    fn ask(&self, id: u64, request: AcquireRequest, claims: &mut Claims) -> Option<Answer> {
+        if let Err(why) = check_name(&request.name) {
+            return Some(failed((FailureKind::Usage, why)));
+        }
+        claims.ask(id, request, Arc::clone(&self.service), self.expires.subscribe());
+        None
+    }
+
     async fn serve(
         &mut self,
         call: Call,
@@ -228,17 +292,18 @@ impl ClientSession {
                 let expires = *self.expires.borrow();
                 Some(Answer::Alive { until: claims.until(expires).await })
             }
-            Request::Acquire { name, claim, wait } => match check_name(&name) {
-                Err(why) => Some(failed((FailureKind::Usage, why))),
-                Ok(()) => {
-                    let wait = wait.map(Duration::from_millis);
-                    let (label, within) = (self.label.clone(), self.within.clone());
-                    let session = self.number;
-                    let request = AcquireRequest { name, claim, wait, label, session, within };
-                    claims.ask(id, request, service, self.expires.subscribe());
-                    None
-                }
-            },
+            Request::Acquire { name, claim, wait, lease } => {
+                let request = AcquireRequest {
+                    wait: wait.map(Duration::from_millis),
+                    ..self.request(name, claim, lease)
+                };
+                self.ask(id, request, claims)
+            }
+            Request::Resume { name, claim, token, until, lease } => {
+                let resume = Some(Resumed { token, until });
+                let request = AcquireRequest { resume, ..self.request(name, claim, lease) };
+                self.ask(id, request, claims)
+            }
             Request::Release { claim } => {
                 claims.release(claim, id);
                 None
@@ -300,6 +365,7 @@ async fn perform(request: Request, service: Arc<dyn Service>, post: mpsc::Sender
         Request::Examine => Answer::Findings { findings: service.examine().await },
         Request::Hello { .. }
         | Request::Acquire { .. }
+        | Request::Resume { .. }
         | Request::Release { .. }
         | Request::KeepAlive { .. }
         | Request::Metrics => {
@@ -367,6 +433,44 @@ pub(super) fn reject_at_once(stream: &UnixStream, why: String) {
     }
 }
 
+fn closed_by_client(why: String) -> Ending {
+    Ending { why, by_client: true }
+}
+
+/// The looks for a keep-alive that is overdue.
+#[derive(Default)]
+struct Overdue {
+    /// The end of the session without one.
+    expires: Option<Moment>,
+    /// How many looks were in vain, and when the next one is due.
+    looks: u32,
+    next: Option<Moment>,
+}
+
+impl Overdue {
+    /// When to look next, for a session that ends at `expires`.
+    fn next_look(&mut self, expires: Moment, ttl: Duration) -> Moment {
+        if self.expires != Some(expires) {
+            *self = Self { expires: Some(expires), looks: 0, next: None };
+        }
+        if !expires.passed() {
+            return expires;
+        }
+        let pause = (ttl / 16).min(GLANCES.1);
+        *self.next.get_or_insert_with(|| Moment::now().after(pause))
+    }
+
+    /// A look in vain, if one was due: whether it was the last.
+    fn is_over(&mut self) -> bool {
+        if self.next.is_none_or(|next| !next.passed()) {
+            return false;
+        }
+        self.looks += 1;
+        self.next = None;
+        self.looks >= GLANCES.0
+    }
+}
+
 /// A frame of a client, after it was read.
 enum Incoming {
     Call(Call),
@@ -409,9 +513,9 @@ impl CallReader {
                 Ok(None) => {}
             }
             match self.reader.read_buf(self.frames.buffer()).await {
-                Ok(0) => return Err("the client closed the connection".into()),
+                Ok(0) => return Err(closed_by_client("the client closed the connection".into())),
                 Ok(_) => {}
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(closed_by_client(error.to_string())),
             }
         }
     }

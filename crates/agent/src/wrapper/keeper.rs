@@ -145,9 +145,16 @@ impl Keeper {
 
 /// The hidden command: starts the gate for `command`, and ends when no descendant is left.
 pub(crate) fn main(start: i32, reports: i32, watchdog: i32, command: &[OsString]) -> u8 {
+    let failed = |error: io::Error| {
+        eprintln!("konklave: the keeper process cannot start the command: {error}");
+        71
+    };
+    // Opened again so that children do not inherit these. The gate inherits `start` itself.
+    let wrapper = match File::open(format!("/dev/fd/{start}")) {
+        Ok(wrapper) => wrapper,
+        Err(error) => return failed(error),
+    };
     let begin = || {
-        // Opened again so that children do not inherit these. The gate inherits `start` itself.
-        let wrapper = File::open(format!("/dev/fd/{start}"))?;
         let out = File::options().write(true).open(format!("/dev/fd/{reports}"))?;
         close(reports)?;
         #[cfg(target_os = "linux")]
@@ -163,14 +170,13 @@ pub(crate) fn main(start: i32, reports: i32, watchdog: i32, command: &[OsString]
         // gate waits for that.
         setpgid(Pid::from_raw(0), Pid::from_raw(watchdog))?;
         let _ = SigSet::all().thread_block();
-        Ok::<_, io::Error>((wrapper, out, pid_of(&child)))
+        Ok::<_, io::Error>((out, pid_of(&child)))
     };
-    let (wrapper, mut out, command) = match begin() {
+    let (mut out, command) = match begin() {
         Ok(started) => started,
-        Err(error) => {
-            eprintln!("konklave: the keeper process cannot start the command: {error}");
-            return 71;
-        }
+        // The lock is taken, so the wrapper has ended the watchdog before this keeper joined its group.
+        Err(_) if is_closed(&wrapper) => return 0,
+        Err(error) => return failed(error),
     };
     std::thread::spawn(move || {
         await_end_of(&wrapper);
@@ -196,6 +202,12 @@ fn await_end_of(pipe: &File) {
             return;
         }
     }
+}
+
+/// Whether the other end of the pipe is closed.
+fn is_closed(pipe: &File) -> bool {
+    let mut polled = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
+    poll(&mut polled, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
 }
 
 /// Waits for all children, adopted ones included, and reports when `command` stops or ends.

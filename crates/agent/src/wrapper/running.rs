@@ -1,6 +1,7 @@
 //! The wrapper while the command runs, until the lock is released.
 
 use std::io;
+use std::pin::Pin;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, raise};
@@ -13,22 +14,28 @@ use super::terminal::Terminal;
 use super::tree::Tree;
 use super::watchdog::Watchdog;
 use super::{Ended, Job};
-use crate::client::Client;
+use crate::client::{Client, accept, unexpected};
 use crate::clock::Moment;
 use crate::failure::{Failure, LOST};
-use crate::protocol::{Answer, Event, Reply, Request};
+use crate::protocol::{Answer, Event, Reply, Request, millis};
 
 /// The longest sleep. Timers do not count the time a machine sleeps, so deadlines are checked this often.
 const NAP: Duration = Duration::from_millis(200);
 /// How long the agent may take to confirm the release.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The signals that end a command.
+const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
 /// How often descendants that should be dead are searched for and killed.
 const RESCAN: Duration = Duration::from_millis(5);
 /// How long a keeper without children may take to end.
 const KEEPER_END: Duration = Duration::from_millis(200);
 /// The exit code when the keeper was killed: that of the command, which the kernel killed with it.
 const KILLED: u8 = 128 + Signal::SIGKILL as u8;
+
+/// How often a wrapper looks for an agent that is gone, and how long the agent may take to greet it.
+const RECONNECT: Duration = Duration::from_millis(100);
+const GREETING: Duration = Duration::from_secs(2);
 
 /// The reason for a loss when nothing else is known.
 const LATE: &str = "it was not renewed in time";
@@ -39,15 +46,48 @@ pub(super) struct Running<'a> {
     pub(super) client: Client,
     pub(super) watchdog: Watchdog,
     pub(super) claim: u64,
+    pub(super) token: String,
     pub(super) plan: Plan,
     /// Why the lock is lost, or is about to be released.
     pub(super) lost: Option<String>,
     /// Set while the agent leaves: the lock is still held and renewed, but the command must end by then.
     pub(super) end_by: Option<Moment>,
     pub(super) connected: bool,
+    /// A new connection in the making, after the agent is gone. Until the lock would be lost, it may be resumed.
+    pub(super) reconnecting: Option<Connecting>,
+    /// Why the agent is gone, until the lock is resumed.
+    pub(super) gone: Option<String>,
+    /// Whether the agent has been asked to resume the lock, and has not answered.
+    pub(super) resuming: bool,
     /// The command; `None` if the lock is held without one.
     pub(super) command: Option<Command>,
     pub(super) terminal: Terminal,
+}
+
+/// A connection in the making.
+pub(super) type Connecting = Pin<Box<dyn Future<Output = Client>>>;
+
+/// Connects to the agent as soon as it is there.
+fn reconnect(job: &Job) -> Connecting {
+    let mut next: Pin<Box<dyn Future<Output = _>>> = Box::pin(job.connect());
+    let job = job.clone();
+    Box::pin(async move {
+        loop {
+            match tokio::time::timeout(GREETING, next).await {
+                Ok(Ok(client)) => return client,
+                Ok(Err(_)) | Err(_) => tokio::time::sleep(RECONNECT).await,
+            }
+            next = Box::pin(job.connect());
+        }
+    })
+}
+
+/// The new connection. Never returns without one in the making.
+async fn reconnected(connecting: &mut Option<Connecting>) -> Client {
+    match connecting {
+        Some(connecting) => connecting.await,
+        None => std::future::pending().await,
+    }
 }
 
 /// A running command, as its wrapper knows it.
@@ -108,16 +148,12 @@ impl Running<'_> {
         // The wrapper may have been stopped, and see the end of the command after the deadline. Or the watchdog
         // has ended the command. Both count as a loss.
         if self.lost.is_none() && self.too_late() {
-            self.lose(LATE);
+            self.lose_late();
         }
         self.stop_descendants().await;
         self.terminal.take();
         self.watchdog.dismiss();
-        // Reap the processes adopted from a keeper that was killed.
-        while matches!(
-            waitpid(None, Some(WaitPidFlag::WNOHANG)),
-            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..))
-        ) {}
+        super::reap();
         if self.connected {
             let release = self.client.call(Request::Release { claim: self.claim });
             // If the agent does not answer, the end of the session releases the lock.
@@ -128,6 +164,12 @@ impl Running<'_> {
                     self.job.name
                 );
             }
+        }
+        if self.lost.is_none() && !self.connected {
+            eprintln!(
+                "konklave: the agent is gone, so {} was not released: others wait for the lease",
+                self.job.name
+            );
         }
         match self.lost {
             Some(why) => {
@@ -160,12 +202,13 @@ impl Running<'_> {
                 }
                 reply = self.client.next(), if self.connected => self.on_reply(reply),
                 _ = pulse.tick(), if self.connected => self.keep_alive().await,
+                client = reconnected(&mut self.reconnecting) => self.resume_lock(client).await?,
                 () = tokio::time::sleep(nap) => {}
             }
             if !asked && self.plan.ask.passed() {
                 asked = true;
                 if self.lost.is_none() {
-                    self.lose(LATE);
+                    self.lose_late();
                 }
                 // Not if the watchdog has sent SIGTERM: programs may quit at once on a second one.
                 if !self.watchdog.has_acted()
@@ -191,7 +234,13 @@ impl Running<'_> {
             Signal::SIGCONT => self.resume(),
             Signal::SIGWINCH | Signal::SIGALRM if self.command.is_none() => {}
             passed if self.command.is_none() => return Ok(Some(128 + passed as u8)),
-            passed => self.signal(passed),
+            passed => {
+                self.signal(passed);
+                // A stopped command would handle these only when it continues.
+                if ENDING.contains(&passed) {
+                    self.signal(Signal::SIGCONT);
+                }
+            }
         }
         Ok(None)
     }
@@ -230,15 +279,58 @@ impl Running<'_> {
         }
     }
 
-    /// Starts another watchdog after the old one was killed.
+    /// Starts another watchdog: the old one was killed, or holds a session that is over.
     fn replace_watchdog(&mut self) -> Result<(), Failure> {
         let session = self.client.handle().map_err(Failure::system("cannot share the session"))?;
         if self.watchdog.has_acted() {
             self.lose(LATE);
         }
         let group = self.command.as_ref().map(|command| command.tree.group());
-        self.watchdog = Watchdog::start(session, group)?;
-        self.update_watchdog().map_err(Failure::system("the watchdog is gone"))
+        let old = std::mem::replace(&mut self.watchdog, Watchdog::start(session, group)?);
+        let updated = self.update_watchdog().map_err(Failure::system("the watchdog is gone"));
+        // Only now: the command is never without a watchdog that knows the deadline.
+        old.dismiss();
+        updated
+    }
+
+    /// The agent is there again: asks it to go on with the lock. From now on the session lives with the new
+    /// connection, so the watchdog must hold that one before the agent may grant anything.
+    async fn resume_lock(&mut self, client: Client) -> Result<(), Failure> {
+        self.reconnecting = None;
+        if self.lost.is_some() || self.too_late() {
+            return Ok(());
+        }
+        (self.client, self.connected) = (client, true);
+        self.replace_watchdog()?;
+        let request = Request::Resume {
+            name: self.job.name.clone(),
+            claim: self.job.claim.clone(),
+            token: self.token.clone(),
+            until: self.plan.deadline,
+            lease: self.job.lease.map(millis),
+        };
+        match self.client.send(request).await {
+            Ok(number) => (self.claim, self.resuming) = (number, true),
+            Err(failure) => self.disconnected(&failure.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Handles the answer to the request to resume the lock.
+    fn on_resumed(&mut self, answer: Answer) {
+        self.resuming = false;
+        match accept(answer) {
+            Ok(Answer::Granted { token, until }) if token == self.token => {
+                self.gone = None;
+                self.job.report(|| format!("the agent is back; {} goes on", self.job.name));
+                self.renew(until);
+            }
+            // The agent may be unable to answer yet.
+            Err(Failure::Unavailable(why)) => self.disconnected(&why),
+            Ok(Answer::Refused { message, .. }) => self.lose(&message),
+            Ok(other) => self.lose(&unexpected(&other).to_string()),
+            Err(failure) => self.lose(&failure.to_string()),
+        }
     }
 
     /// Sends the current plan to the watchdog.
@@ -263,7 +355,7 @@ impl Running<'_> {
         eprintln!(
             "konklave: suspended; {} will be lost in {:.1} s unless the job is resumed (fg, bg)",
             self.job.name,
-            self.plan.ask.left().as_secs_f64()
+            self.plan.second().left().as_secs_f64()
         );
         let _ = raise(Signal::SIGSTOP);
         self.resume();
@@ -282,6 +374,9 @@ impl Running<'_> {
     /// Handles a reply or event of the agent, or the end of the connection.
     fn on_reply(&mut self, reply: Result<Reply, Failure>) {
         match reply {
+            Ok(Reply::Answer { id, answer }) if self.resuming && id == self.claim => {
+                self.on_resumed(answer);
+            }
             Ok(Reply::Answer { answer: Answer::Alive { until }, .. }) => {
                 let mine = until.into_iter().find(|(claim, _)| *claim == self.claim);
                 if let Some((_, until)) = mine {
@@ -307,7 +402,7 @@ impl Running<'_> {
         let plan = Plan::new(Moment::now(), until, self.job.grace);
         self.plan = match (self.lost.is_some(), self.end_by) {
             // The watchdog may have sent SIGTERM to the command, so a renewal now is too late.
-            (false, _) if self.too_late() => return self.lose(LATE),
+            (false, _) if self.too_late() => return self.lose_late(),
             (false, _) => plan,
             (true, Some(end)) if !self.watchdog.has_acted() => {
                 Plan { ask: self.plan.ask, ..plan.ending(end) }
@@ -322,6 +417,12 @@ impl Running<'_> {
     /// Whether the plan's time to ask has passed without a renewal, or the watchdog has acted.
     fn too_late(&mut self) -> bool {
         self.plan.ask.passed() || self.watchdog.has_acted()
+    }
+
+    /// Notes that the lock was not renewed in time.
+    fn lose_late(&mut self) {
+        let why = self.gone.take().unwrap_or_else(|| LATE.to_owned());
+        self.lose(&why);
     }
 
     /// Notes the loss of the lock. The command must end before the last known deadline.
@@ -349,12 +450,20 @@ impl Running<'_> {
         }
     }
 
+    /// The agent is gone. It may be back before the lock has to be given up.
     fn disconnected(&mut self, why: &str) {
-        self.connected = false;
+        (self.connected, self.resuming) = (false, false);
+        if self.lost.is_some() {
+            return;
+        }
         // If this wrapper was stopped for too long, the agent closed the connection for that reason. Then the
         // cause is the late renewal, not the connection.
-        let late = self.lost.is_none() && self.too_late();
-        self.lose(if late { LATE } else { why });
+        if self.too_late() {
+            return self.lose(LATE);
+        }
+        self.job.report(|| format!("{why}; the command goes on meanwhile"));
+        self.gone = Some(why.to_owned());
+        self.reconnecting = Some(reconnect(self.job));
     }
 
     /// Ends the descendants that the command has left running. Until then the lock is kept.

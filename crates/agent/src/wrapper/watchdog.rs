@@ -103,10 +103,10 @@ impl Watchdog {
         writeln!(self.line, "until {} {}", plan.kill.0, plan.kill.0)
     }
 
-    /// Ends the watchdog: the command has ended.
+    /// Ends the watchdog: the command has ended, or another watchdog watches it. Also one that is stopped (SIGSTOP),
+    /// which would not read an order.
     pub(super) fn dismiss(mut self) {
-        let _ = writeln!(self.line, "done");
-        drop(self.line);
+        let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
@@ -128,7 +128,6 @@ struct WatchdogState {
     command: Option<Tree>,
     ask: Option<Moment>,
     kill: Option<Moment>,
-    done: bool,
     /// Whether the watchdog has stopped the command, because its time was not renewed.
     acted: bool,
 }
@@ -151,7 +150,6 @@ impl WatchdogState {
                     (self.ask, self.kill) = (Some(ask), Some(kill));
                 }
             }
-            Some("done") => self.done = true,
             _ => {}
         }
     }
@@ -190,7 +188,7 @@ fn tree(group: u64, wrapper: u64) -> Option<Tree> {
     Some(Tree::of_parent(group, Pid::from_raw(wrapper.0)))
 }
 
-/// The hidden command: watches `command`, or the one that the wrapper names, until the wrapper ends it or dies.
+/// The hidden command: watches `command`, or the one that the wrapper names, until the wrapper dies.
 pub(crate) fn main(command: Option<(i32, i32)>) -> Result<u8, Failure> {
     // A signal to all processes named konklave must not end the watchdog before the command is dead.
     let mut blocked = SigSet::empty();
@@ -205,9 +203,7 @@ pub(crate) fn main(command: Option<(i32, i32)>) -> Result<u8, Failure> {
         state.apply(&format!("command {group} {wrapper}"));
     }
     let listened = listen(&mut state);
-    if !state.done
-        && let Some(command) = state.command
-    {
+    if let Some(command) = state.command {
         kill_and_wait(command);
         if state.acted {
             eprintln!(
@@ -257,7 +253,7 @@ fn listen(state: &mut WatchdogState) -> io::Result<()> {
     // Read without the buffer of stdin, whose content `poll` would not see. Stdin is a socket, written to, too.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let (mut piece, mut line) = ([0_u8; 256], Vec::new());
-    while !state.done {
+    loop {
         let ready = {
             let mut polled = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
             // Rounded up, so that the moment has passed after the sleep.
@@ -287,7 +283,6 @@ fn listen(state: &mut WatchdogState) -> io::Result<()> {
         }
         state.act(&mut input);
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -318,7 +313,5 @@ mod tests {
         state.apply("until 9");
         assert_eq!((state.ask, state.kill), (Some(Moment(5)), Some(Moment(7))));
         assert_eq!(state.nap(), Duration::ZERO);
-        state.apply("done");
-        assert!(state.done);
     }
 }

@@ -10,6 +10,7 @@ use std::process::{Output, Stdio};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
+use crate::fake::Fake;
 use crate::kit::{Folder, Running, code, konklave, output, start, until};
 
 /// Three members in one process.
@@ -189,4 +190,21 @@ fn help_names_only_own_commands() {
     let record = help(&["record", "--help"]);
     assert!(!record.contains("konklave draw"), "{record}");
     assert!(record.contains("Only the full program has"), "{record}");
+}
+
+#[test]
+fn reports_are_one_object_per_line_with_jsonl() {
+    let folder = Folder::new();
+    let (_fake, socket) = Fake::serve(folder.path());
+    for words in [&["status"][..], &["why", "a"], &["who", "a"], &["members"], &["doctor"]] {
+        let printed = output(&socket, &[words, &["--format", "jsonl"]].concat());
+        let text = String::from_utf8_lossy(&printed.stdout);
+        assert_eq!(text.lines().count(), 1, "{words:?}: {text}");
+        assert!(serde_json::from_str::<Value>(&text).is_ok(), "{words:?}: {text}");
+    }
+    // Its events are lines in any case.
+    assert_eq!(code(&output(&socket, &["watch", "--format", "jsonl"])), 0);
+    let refused = output(&folder.path().join("none"), &["watch", "--format", "jsonl"]);
+    let text = String::from_utf8_lossy(&refused.stdout);
+    assert!(code(&refused) == 69 && text.lines().count() == 1, "{text}");
 }

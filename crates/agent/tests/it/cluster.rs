@@ -32,6 +32,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Most tests wait for a fail-over, so the agents fail over fast, unless their flags choose a profile.
+    fn profile(&self) -> &[&str] {
+        if self.flags.iter().any(|flag| flag == "--profile") { &[] } else { &["--profile", "fast"] }
+    }
+
     pub(crate) fn new(flags: &[&str]) -> Self {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
         Self { meet: None, flags, around: |_, _| Vec::new(), network: None }
@@ -58,13 +63,19 @@ impl Cluster {
 
     /// Three agents in three networks that can be cut; nothing where that is not permitted.
     pub(crate) fn apart() -> Option<Self> {
+        Self::apart_with(&[])
+    }
+
+    /// The same with more flags.
+    pub(crate) fn apart_with(flags: &[&str]) -> Option<Self> {
         let network = Network::new(3)?;
         let folder = Folder::new();
         // Beyond loopback nothing goes without.
         let key = folder.file("key");
         fs::write(&key, "a key of sixteen bytes, and more").expect("written");
         let addresses = network.addresses();
-        let plan = Plan { network: Some(network), ..Plan::new(&["--key-file", &key]) };
+        let plan =
+            Plan { network: Some(network), ..Plan::new(&[&["--key-file", &key], flags].concat()) };
         Some(Self::planned(folder, addresses, plan))
     }
 
@@ -129,6 +140,7 @@ impl Cluster {
             .arg("--data-dir")
             .arg(self.folder.path().join(format!("{i}.data")))
             .args(&self.plan.flags)
+            .args(self.plan.profile())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);

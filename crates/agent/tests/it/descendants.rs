@@ -105,8 +105,12 @@ fn next_holder(socket: &Path, name: &'static str) -> std::thread::JoinHandle<Mom
         runtime.block_on(async {
             let ttl = Duration::from_secs(60);
             let mut client = Client::connect(&socket, "next", ttl).await.expect("an agent");
-            let acquire =
-                Request::Acquire { name: name.into(), claim: ClaimKind::Exclusive, wait: None };
+            let acquire = Request::Acquire {
+                name: name.into(),
+                claim: ClaimKind::Exclusive,
+                wait: None,
+                lease: None,
+            };
             let number = client.send(acquire).await.expect("sent");
             // Answered in order: with this answer the agent has the first request, too.
             client.call(Request::Metrics).await.expect("metrics");

@@ -14,7 +14,7 @@ use konklave_agent::protocol::{
 };
 use konklave_agent::server::{AccessPolicy, ClientListener, Counts, SharedAccessPolicy};
 use konklave_agent::service::{
-    AcquireRequest, BoxFuture, Denied, HeldClaim, Problem, Service, Target,
+    AcquireRequest, BoxFuture, Denied, HeldClaim, Lost, Problem, Service, Target,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -221,12 +221,13 @@ impl HeldClaim for Held {
         Moment::now().after(*self.fake.lease.lock().expect("whole"))
     }
 
-    fn lost(&mut self) -> BoxFuture<'_, String> {
+    fn lost(&mut self) -> BoxFuture<'_, Lost> {
         Box::pin(async {
-            match self.lost.wait_for(Option::is_some).await {
+            let why = match self.lost.wait_for(Option::is_some).await {
                 Ok(why) => why.clone().unwrap_or_default(),
                 Err(_) => "gone".into(),
-            }
+            };
+            Lost { why, resumable: false }
         })
     }
 
@@ -249,6 +250,10 @@ impl Drop for Held {
 impl Service for Fake {
     fn node(&self) -> String {
         "fake".into()
+    }
+
+    fn lease(&self) -> Duration {
+        *self.lease.lock().expect("whole")
     }
 
     fn acquire(&self, wish: AcquireRequest) -> BoxFuture<'_, Result<Box<dyn HeldClaim>, Denied>> {

@@ -71,6 +71,11 @@ pub(crate) fn start_with(socket: &Path, arguments: &[&str], variables: &[(&str, 
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
+    /// Starts any command.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self(Some(command.spawn().expect("it starts")))
+    }
+
     pub(crate) fn pid(&self) -> i32 {
         i32::try_from(self.child().id()).expect("a pid")
     }

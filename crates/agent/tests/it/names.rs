@@ -25,7 +25,8 @@ fn ten_thousand_names_are_held_at_once_and_free_when_the_session_ends() {
             // Some at a time: neither side has to keep them all on the way.
             while asked < NAMES && asked < granted + 500 {
                 let name = format!("name-{asked}");
-                let request = Request::Acquire { name, claim: ClaimKind::Exclusive, wait: None };
+                let request =
+                    Request::Acquire { name, claim: ClaimKind::Exclusive, wait: None, lease: None };
                 client.send(request).await.expect("sent");
                 asked += 1;
             }
@@ -54,6 +55,7 @@ fn ten_thousand_names_are_held_at_once_and_free_when_the_session_ends() {
                 name: format!("name-{i}"),
                 claim: ClaimKind::Exclusive,
                 wait: Some(5000),
+                lease: None,
             };
             let answer = other.call(request).await.expect("an answer");
             assert!(matches!(answer, Answer::Granted { .. }), "{answer:?}");

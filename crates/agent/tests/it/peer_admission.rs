@@ -41,7 +41,7 @@ fn beside(cluster: &Cluster, name: &str, flags: &[&str]) -> Running {
     let socket = cluster.path().join(format!("{name}.sock"));
     let data = cluster.file(&format!("{name}.data"));
     let words = ["agent", "--name", name, "--listen", "127.0.0.1:0", "--data-dir", &data];
-    start(&socket, &[&words[..], flags].concat())
+    start(&socket, &[&words[..], &["--profile", "fast"], flags].concat())
 }
 
 fn standing(cluster: &Cluster, name: &str) -> String {
@@ -185,7 +185,7 @@ fn a_stranger_on_the_port_of_an_agent_is_refused_with_the_reason() {
     for (bytes, why) in [
         (garbage, "does not speak the protocol"),
         ([b"KNKL".to_vec(), vec![9, 9, 4, 0, 0, 0, 0, 0]].concat(), "version 2313"),
-        ([b"KNKL".to_vec(), vec![6, 0, 0xff, 0xff]].concat(), "its greeting has 65535 bytes"),
+        ([b"KNKL".to_vec(), vec![7, 0, 0xff, 0xff]].concat(), "its greeting has 65535 bytes"),
     ] {
         let before = cluster.logged(0).matches(why).count();
         let mut stream = TcpStream::connect(cluster.address(0)).expect("it listens");

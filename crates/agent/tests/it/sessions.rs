@@ -183,8 +183,12 @@ fn client_without_keep_alives_loses_lock_and_fence_refuses_its_write() {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let wish =
-            || Request::Acquire { name: "a".into(), claim: ClaimKind::Exclusive, wait: None };
+        let wish = || Request::Acquire {
+            name: "a".into(),
+            claim: ClaimKind::Exclusive,
+            wait: None,
+            lease: None,
+        };
         let token = |answer: Answer| match answer {
             Answer::Granted { token, until } => (token.parse::<Token>().expect("a token"), until),
             other => panic!("{other:?}"),

@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
 
-use konklave::{Group, GroupEvent, Guard, Handover, Node};
+use konklave::{Group, GroupEvent, Guard, Handover, Node, Timings};
 use serde_json::{Value, json};
 
 use crate::report::{median, quantile};
@@ -30,6 +30,7 @@ pub(crate) fn run(args: &[String]) {
     // A task like any other: the runtime's main future would be polled after all tasks.
     let serving = async move {
         let node = Node::builder()
+            .timings(Timings::fast())
             .name(format!("n{place}"))
             // The first member leads.
             .id(place as u32)

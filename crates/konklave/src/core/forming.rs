@@ -7,13 +7,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use konklave_algorithms::group::{Member, Request, View, ViewId};
 use konklave_process::{Group, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
 use super::{Core, GroupProcess, Output, setup, summing_up};
-use crate::status::{Event, Loss};
+use crate::status::{Event, Loss, Outsider, Remedy};
 use crate::table::Table;
 use crate::wire::Frame;
 
@@ -38,6 +39,8 @@ pub(super) struct Peer {
     pub(super) name: Arc<str>,
     pub(super) connected: bool,
     pub(super) peer_status: Option<PeerStatus>,
+    /// When it last reported its state. A node without a view, or of another group, does so with every heartbeat.
+    heard: Duration,
 }
 
 impl Peer {
@@ -84,9 +87,9 @@ impl Core {
     }
 
     /// A connection to a peer is established.
-    pub(crate) fn peer_up(&mut self, id: ProcessId, name: Arc<str>, now: std::time::Duration) {
+    pub(crate) fn peer_up(&mut self, id: ProcessId, name: Arc<str>, now: Duration) {
         self.now = self.now.max(now);
-        let peer = Peer { name, connected: true, peer_status: None };
+        let peer = Peer { name, connected: true, peer_status: None, heard: self.now };
         self.refusals.on_peer();
         self.peers.insert(id, peer);
         if !self.known.contains(id) {
@@ -101,7 +104,7 @@ impl Core {
     }
 
     /// A peer is gone: its address refuses connections.
-    pub(crate) fn peer_down(&mut self, id: ProcessId, now: std::time::Duration) {
+    pub(crate) fn peer_down(&mut self, id: ProcessId, now: Duration) {
         self.now = self.now.max(now);
         if let Some(peer) = self.peers.get_mut(&id) {
             (peer.connected, peer.peer_status) = (false, None);
@@ -131,6 +134,18 @@ impl Core {
         }
     }
 
+    /// Reports the own state to peers that are in a view of their own, so that both see that it lasts.
+    pub(super) fn announce_to_other_groups(&mut self) {
+        let elsewhere = |(id, peer): &(&ProcessId, &Peer)| {
+            peer.is_inside() && self.group.view().everyone().all(|m| m.id != **id)
+        };
+        let to: Vec<ProcessId> = self.peers.iter().filter(elsewhere).map(|(id, _)| *id).collect();
+        for to in to {
+            let peer_status = self.peer_status();
+            self.send(to, Frame::PeerStatus(peer_status));
+        }
+    }
+
     pub(super) fn on_peer_status(&mut self, from: ProcessId, peer_status: PeerStatus) {
         let news = peer_status.view.is_some();
         let member = Member { id: from, incarnation: peer_status.incarnation };
@@ -143,7 +158,7 @@ impl Core {
             self.send(from, Frame::Found(view));
         }
         if let Some(peer) = self.peers.get_mut(&from) {
-            peer.peer_status = Some(peer_status);
+            (peer.peer_status, peer.heard) = (Some(peer_status), self.now);
         }
         if in_other_group && self.is_member() {
             let reason = "it is in another group: stop it, and let it join this one";
@@ -387,11 +402,19 @@ impl Core {
 
     /// Explains to people why there is no group yet.
     pub(crate) fn what_is_missing(&self) -> String {
+        self.missing().0
+    }
+
+    /// The same, and what helps.
+    pub(super) fn missing(&self) -> (String, Option<Remedy>) {
         if self.is_member() {
-            return String::new();
+            return (String::new(), None);
         }
         if self.is_inside() {
-            return "joining: waiting for the state of the group".into();
+            return ("joining: waiting for the state of the group".into(), None);
+        }
+        if let Some(partial) = self.partial_partition() {
+            return (partial, Some(Remedy::Reconnect));
         }
         // This node is present, even if it has not answered itself yet.
         let here = self.founders().len().max(1);
@@ -401,30 +424,33 @@ impl Core {
                     Some(name) => format!("{name} stands for several addresses, and "),
                     None => String::new(),
                 };
-                return format!(
+                let what = format!(
                     "no group answers yet, and this node founds none: {why}it does not know \
                      how many founders there are"
                 );
+                return (what, Some(Remedy::NameFounders));
             }
             Some(n) if here < n => {
-                return format!(
-                    "{here} of {n} founders are here, this node included; a group is founded by all \
-                     of them, or by one that is told to do it alone"
+                let what = format!(
+                    "{here} of {n} founders are here, this node included; all of them are needed to found \
+                     a group"
                 );
+                return (what, Some(Remedy::StartFounders));
             }
             Some(_) | None => {}
         }
         if let Some(to) = self.promises.promised_to(self.me)
             && !self.peers.get(&to).is_some_and(|peer| peer.connected)
         {
-            return format!(
+            let what = format!(
                 "this node promised to enter the group that {} proposed, but {0} is gone: restart \
                  {0} or this node",
                 self.name_of(to)
             );
+            return (what, None);
         }
         if let Some(silent) = self.silent_founders() {
-            return silent;
+            return (silent, Some(Remedy::StartFounders));
         }
         let gone = |m: &&(u32, String)| {
             m.0 != self.me.0 && !self.peers.get(&ProcessId(m.0)).is_some_and(|p| p.connected)
@@ -432,12 +458,15 @@ impl Core {
         let gone: Vec<String> =
             self.record.members.iter().filter(gone).map(|m| format!("{} ({})", m.1, m.0)).collect();
         if !gone.is_empty() {
-            return format!(
-                "{} of the last view may have gone on without this node: start them, or found a new \
-                 generation here if they are lost for good",
-                gone.join(", ")
-            );
+            let gone = gone.join(", ");
+            let what = format!("{gone} of the last view may have gone on without this node");
+            return (what, Some(Remedy::StartMembers));
         }
+        (self.what_delays_founding(), None)
+    }
+
+    /// Why all founders are here, and yet there is no group.
+    fn what_delays_founding(&self) -> String {
         let without_report =
             |(_, peer): &(&ProcessId, &Peer)| peer.connected && peer.peer_status.is_none();
         let without_report: Vec<String> =
@@ -451,10 +480,61 @@ impl Core {
         }
         let silent: Vec<String> =
             self.not_yet_promised().into_iter().map(|id| self.name_of(id)).collect();
-        if silent.is_empty() {
-            return "agreeing on the first view".into();
+        let waits = |peer: &Peer| {
+            let status = peer.peer_status.as_ref().filter(|_| peer.connected);
+            status.is_some_and(|status| !status.earlier_grants_over)
+        };
+        if self.now < self.earlier_grants_until || self.peers.values().any(waits) {
+            return "all founders are here; the group is founded when the leases of locks from before the \
+                    restart are over"
+                .into();
         }
-        format!("agreeing on the first view; no answer from {} yet", silent.join(", "))
+        match silent.is_empty() {
+            true => "agreeing on the first view".into(),
+            false => {
+                format!("agreeing on the first view; no answer from {} yet", silent.join(", "))
+            }
+        }
+    }
+
+    /// This node reaches a member of a group, but not all of them. Every member must reach every other one, so it
+    /// does not enter.
+    fn partial_partition(&self) -> Option<String> {
+        let inside =
+            self.peers.iter().find(|(_, peer)| peer.is_inside() && self.has_reported(peer))?;
+        let away = |m: &&(u32, String)| {
+            let peer = self.peers.get(&ProcessId(m.0));
+            m.0 != self.me.0 && !peer.is_some_and(|peer| self.has_reported(peer))
+        };
+        let away: Vec<&str> =
+            self.record.members.iter().filter(away).map(|m| m.1.as_str()).collect();
+        (!away.is_empty()).then(|| {
+            format!(
+                "{} is in a group and answers, but {} does not: a partial partition, if it is in the group, too",
+                self.name_of(*inside.0),
+                away.join(", ")
+            )
+        })
+    }
+
+    /// Whether a peer has reported its state lately, so that packets pass in both directions.
+    fn has_reported(&self, peer: &Peer) -> bool {
+        peer.connected && self.now < peer.heard + self.config.timings.silence
+    }
+
+    /// The connected peers that are not in the view of this node.
+    pub(super) fn outsiders(&self) -> Vec<Outsider> {
+        let view = self.group.view();
+        let out = |(id, peer): &(&ProcessId, &Peer)| {
+            self.has_reported(peer) && view.everyone().all(|m| m.id != **id)
+        };
+        let peers = self.peers.iter().filter(out).filter(|_| self.is_member());
+        let outsider = |(id, peer): (&ProcessId, &Peer)| {
+            let elsewhere = peer.peer_status.as_ref().and_then(|status| status.view);
+            let generation = elsewhere.map(|theirs| theirs.generation);
+            Outsider { node: id.0, name: peer.name.to_string(), generation }
+        };
+        peers.map(outsider).collect()
     }
 
     /// Explains that founders do not answer; none if all have answered.
@@ -472,9 +552,6 @@ impl Core {
             1 => "the other founder does not answer".to_owned(),
             n => format!("{silent} of {n} other founders do not answer"),
         };
-        Some(format!(
-            "{silent}{refusal}; a group is founded by all of them, or by one that is told to do it \
-             alone"
-        ))
+        Some(format!("{silent}{refusal}; all of them are needed to found a group"))
     }
 }

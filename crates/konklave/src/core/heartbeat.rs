@@ -42,9 +42,12 @@ impl Core {
         self.maintain_lifted();
         self.ping();
         self.drop_idle();
+        self.forget_longer_leases();
         self.ask_other_donors();
         self.dissolve_if_stalled();
-        if !self.is_inside() {
+        if self.is_inside() {
+            self.announce_to_other_groups();
+        } else {
             self.announce();
         }
         self.found_alone_if_due();
@@ -97,7 +100,7 @@ mod tests {
 
     /// Three members that have run for a while; the first follower's heartbeats are shifted by `later`.
     fn beating(later: Duration) -> Cluster {
-        beating_every(Timings::default(), later)
+        beating_every(Timings::fast(), later)
     }
 
     fn beating_every(timings: Timings, later: Duration) -> Cluster {
@@ -147,7 +150,7 @@ mod tests {
     #[test]
     fn follower_waits_for_silent_leader_once() {
         let cluster = beating(Duration::ZERO);
-        let timings = Timings::default();
+        let timings = Timings::fast();
         follower(&cluster).shared().with(|core, _| {
             let (last, due) = (core.heartbeat.last, core.next_due());
             assert!(due >= last + 2 * timings.heartbeat, "{last:?} {due:?}");
@@ -168,7 +171,7 @@ mod tests {
 
     #[test]
     fn follower_does_not_wait_with_tight_timings() {
-        let default = Timings::default();
+        let default = Timings::fast();
         let (silence, lease) = (3 * default.heartbeat, 2 * default.heartbeat);
         let odd = Timings { heartbeat: 9 * MS, silence: 20 * MS, lease: 20 * MS, ..default };
         for timings in [Timings { silence, ..default }, Timings { lease, ..default }, odd] {

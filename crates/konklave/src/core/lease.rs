@@ -5,16 +5,18 @@
 //! sent at time t, no view without this node began before t. A view without this node waits for one lease
 //! before it grants this node's locks. So the lease counts from the time a ping was sent, not from its
 //! answer, on a clock that runs while the machine sleeps.
+//!
+//! A grant may have a lease of its own, shorter or longer than the group's: it counts from the same time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use konklave_algorithms::group::{View, ViewId};
+use konklave_algorithms::group::{Member, View, ViewId};
 use konklave_process::{ProcessId, ProcessSet};
 
 use super::Core;
+use crate::builder::{held_for, lease_expiry};
 use crate::shared::Flush;
-use crate::status::Loss;
 use crate::table::Op;
 use crate::wire::Frame;
 
@@ -24,14 +26,15 @@ pub(super) struct Lease {
     answered_pings: BTreeMap<ProcessId, Duration>,
     /// The members whose pings this node has answered in this view.
     answered: ProcessSet,
-    until: Option<Duration>,
+    /// The time at which a majority was asked that has answered: leases count from then.
+    renewed: Option<Duration>,
     /// Whether this node is the only member, so that no other member can grant its locks.
     alone: bool,
 }
 
 impl Lease {
-    /// A view begins; a lease that began now would end at `until`.
-    pub(super) fn on_view(&mut self, view: &View, me: ProcessId, until: Duration) {
+    /// A view begins.
+    pub(super) fn on_view(&mut self, view: &View, me: ProcessId, now: Duration) {
         self.answered_pings.clear();
         self.answered.clear();
         let was_alone = self.alone;
@@ -39,17 +42,18 @@ impl Lease {
         if was_alone && !self.alone && view.has_member(me) {
             // Only this node could end a view in which it was alone, and it has just done so. So no view
             // without it began before now: the lease begins now, as if a majority had answered.
-            self.until = self.until.max(Some(until));
+            self.renewed = self.renewed.max(Some(now));
         }
     }
 
     pub(super) fn end(&mut self) {
-        (self.alone, self.until) = (false, None);
+        (self.alone, self.renewed) = (false, None);
     }
 
-    /// When to check whether the lease has run out; `None` if it cannot.
-    pub(super) fn runs_out(&self) -> Option<Duration> {
-        self.until.filter(|_| !self.alone)
+    /// When a grant with this lease runs out; `None` if it cannot.
+    pub(super) fn runs_out(&self, lease: Duration) -> Option<Duration> {
+        let renewed = self.renewed.filter(|_| !self.alone)?;
+        Some(renewed + held_for(lease))
     }
 
     /// The send time of the last ping this member answered in this view.
@@ -57,20 +61,27 @@ impl Lease {
         self.answered_pings.get(&id).copied()
     }
 
-    /// When the lease ends; `None` if it cannot run out.
-    pub(super) fn ends(&self) -> Option<Duration> {
-        if self.alone { None } else { Some(self.until.unwrap_or_default()) }
+    /// When a grant with this lease ends; `None` if it cannot run out.
+    pub(super) fn ends(&self, lease: Duration) -> Option<Duration> {
+        if self.alone { None } else { Some(self.runs_out(lease).unwrap_or_default()) }
     }
 
-    pub(super) fn holds(&self, now: Duration) -> bool {
-        self.ends().is_none_or(|until| now < until)
+    /// Whether a grant with this lease is valid.
+    pub(super) fn holds(&self, lease: Duration, now: Duration) -> bool {
+        self.ends(lease).is_none_or(|until| now < until)
     }
 }
 
 impl Core {
-    /// The end of the lease, for readers that do not go through the core.
-    pub(crate) fn lease_ends(&self) -> Option<Duration> {
-        self.lease.ends()
+    /// The time from which leases count, for readers that do not go through the core: `None` if they cannot
+    /// run out, zero if none is valid.
+    pub(crate) fn lease_renewed(&self) -> Option<Duration> {
+        if self.lease.alone { None } else { Some(self.lease.renewed.unwrap_or_default()) }
+    }
+
+    /// Whether grants with the group's lease are valid now.
+    pub(super) fn is_leased(&self) -> bool {
+        self.lease.holds(self.config.timings.lease, self.now)
     }
 
     /// Sends a ping to every other member of the view.
@@ -110,10 +121,10 @@ impl Core {
             self.lease.answered_pings.values().copied().collect();
         answered_pings.sort_unstable_by(|a, b| b.cmp(a));
         if let Some(asked) = others.checked_sub(1).and_then(|i| answered_pings.get(i)) {
-            let until = *asked + self.config.timings.held_for();
-            let held = self.lease.holds(self.now);
-            self.lease.until = self.lease.until.max(Some(until));
-            if !held && self.lease.holds(self.now) {
+            let asked = *asked;
+            let held = self.is_leased();
+            self.lease.renewed = self.lease.renewed.max(Some(asked));
+            if !held && self.is_leased() || self.claims.awaits_renewal() {
                 self.deliver_held_back_grants();
             }
         }
@@ -128,14 +139,14 @@ impl Core {
         if first || !lasts { Flush::Now } else { Flush::Batched }
     }
 
-    /// If the lease has run out, all local grants are lost.
+    /// Local grants whose leases have run out are lost.
     pub(super) fn check_lease(&mut self) {
-        if self.lease.holds(self.now) {
-            if self.lease.alone {
-                self.deliver_held_back_grants();
-            }
-        } else if self.lease.until.is_some() && self.claims.has_grants() {
-            self.lose_all_grants(Loss::Lease);
+        if self.lease.alone {
+            return self.deliver_held_back_grants();
+        }
+        let Some(shortest) = self.claims.shortest_lease() else { return };
+        if self.lease.runs_out(shortest).is_some_and(|end| end <= self.now) {
+            self.lose_expired_grants();
         }
     }
 
@@ -145,12 +156,18 @@ impl Core {
             .lease_expiries
             .iter()
             .filter(|(_, due)| **due <= self.now)
-            .map(|(m, _)| *m)
+            .map(|(fenced, _)| *fenced)
             .collect();
-        for member in due {
-            self.lease_expiries.remove(&member);
-            self.submit(Op::LeaseExpired { member });
+        for (member, lease) in due {
+            self.lease_expiries.remove(&(member, lease));
+            self.submit(Op::LeaseExpired { member, lease });
         }
+    }
+
+    /// Leader: waits for the leases of fenced grants, from now on.
+    pub(super) fn await_expiry(&mut self, member: Member, lease: u32) {
+        let due = self.now + lease_expiry(Duration::from_millis(lease.into()));
+        self.lease_expiries.entry((member, lease)).or_insert(due);
     }
 }
 
@@ -171,7 +188,7 @@ mod tests {
 
     /// The flush policies of repeated answers to one member.
     fn flush_policies(heartbeat: Duration) -> Vec<Flush> {
-        let timings = Timings { heartbeat, ..Timings::default() };
+        let timings = Timings { heartbeat, ..Timings::fast() };
         let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 3, 0, timings);
         cluster.block_on(async { cluster.node(0).ready().await.unwrap() });
         cluster.node(0).shared().with(|core, _| {
@@ -199,7 +216,7 @@ mod tests {
     #[test]
     fn late_release_does_not_pass_lock_on() {
         for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
-            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast());
             cluster.block_on(async {
                 let node = cluster.node(0);
                 let held = node.lock("a").acquire().await.unwrap();

@@ -315,7 +315,7 @@ impl Core {
     /// Grants the lock to the next local request, unless something forbids it. Returns whether anything
     /// changed.
     fn grant_next(&mut self, index: LockIndex) -> bool {
-        if self.leaving || !self.lease.holds(self.now) {
+        if self.leaving || !self.is_leased() {
             return false;
         }
         let lock = &mut self.lifted.locks[index];
@@ -396,7 +396,7 @@ impl Core {
             && lock.instance.as_ref().is_some_and(Instance::has_token);
         let kept_out = request.safe && !lock.safe_holders.is_known(self.group.view())
             || self.lifted.fenced_until.contains_key(&lock.name);
-        let leased = self.lease.holds(self.now) && !self.unsaved && !self.leaving;
+        let leased = self.is_leased() && !self.unsaved && !self.leaving;
         if !lies_here || kept_out || !leased || !self.runs() {
             return Some(request);
         }

@@ -15,11 +15,16 @@ use konklave_algorithms::group::Member;
 use rustc_hash::FxHashMap;
 use tokio::sync::{Notify, oneshot};
 
-use super::Core;
+use super::{Core, Output};
 use crate::error::Error;
 use crate::status::{Event, Loss};
 use crate::table::{ClaimId, Key, LockMode, Op, QueuedRequest, Refusal, Space};
 use crate::token::{LOCAL_GRANT_BITS, Token};
+
+/// A lease as the table has it: in milliseconds, rounded up.
+fn in_millis(lease: Duration) -> u32 {
+    u32::try_from(lease.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX)
+}
 
 /// A request of a local session for a lock, a semaphore or a campaign.
 pub(crate) struct LocalRequest {
@@ -28,8 +33,11 @@ pub(crate) struct LocalRequest {
     pub(crate) mode: LockMode,
     pub(crate) wait: bool,
     pub(crate) safe: bool,
+    pub(crate) lease: Duration,
     pub(crate) priority: i32,
     pub(crate) label: Arc<str>,
+    /// Takes over the grant with this token, which an earlier incarnation of this node had.
+    pub(crate) adopt: Option<Token>,
     /// The timeout of the request.
     pub(crate) patience: Option<Duration>,
     pub(crate) reply: oneshot::Sender<Result<Granted, Error>>,
@@ -41,6 +49,7 @@ pub(crate) struct Granted {
     pub(crate) number: u64,
     pub(crate) token: Token,
     pub(crate) flag: Arc<LossFlag>,
+    pub(crate) lease: Duration,
 }
 
 /// Tells a guard that its grant is lost.
@@ -108,6 +117,7 @@ pub(super) struct LocalGrant {
     /// The holder's label, for `status` and `why`.
     pub(super) label: Arc<str>,
     pub(super) since: Duration,
+    pub(super) lease: Duration,
 }
 
 /// A lock that the group granted to this node: used by a local session, or idle.
@@ -116,6 +126,8 @@ struct CachedLock {
     claim: ClaimId,
     token: Token,
     safe: bool,
+    /// For how long the group fences it. Its users have at most this lease.
+    lease: Duration,
     /// The number of the local request that uses the lock; `None` while it is idle.
     user: Option<u64>,
     /// When its last user released it.
@@ -142,6 +154,10 @@ pub(super) struct LocalClaims {
     revoking: BTreeMap<u64, (Key, oneshot::Sender<Result<(), Error>>)>,
     /// For each holder of a lock: when this node first saw it in the table.
     since: FxHashMap<Key, Vec<(ClaimId, Duration)>>,
+    /// How many grants in `held` and `cached` have each lease.
+    leases: BTreeMap<Duration, usize>,
+    /// Whether a grant may be held back until the lease is renewed.
+    awaits_renewal: bool,
     last: u64,
 }
 
@@ -151,8 +167,50 @@ impl LocalClaims {
         self.last
     }
 
-    pub(super) fn has_grants(&self) -> bool {
-        !self.held.is_empty() || !self.cached.is_empty()
+    /// The shortest lease of a grant to this node, and the longest one.
+    pub(super) fn shortest_lease(&self) -> Option<Duration> {
+        self.leases.first_key_value().map(|(lease, _)| *lease)
+    }
+
+    pub(super) fn longest_lease(&self) -> Option<Duration> {
+        let revoked = self.revoked.values().map(|(_, held)| held.lease).max();
+        self.leases.last_key_value().map(|(lease, _)| *lease).max(revoked)
+    }
+
+    fn count_lease(&mut self, lease: Duration) {
+        *self.leases.entry(lease).or_default() += 1;
+    }
+
+    fn discount_lease(&mut self, lease: Duration) {
+        if let Some(count) = self.leases.get_mut(&lease) {
+            *count -= 1;
+            if *count == 0 {
+                self.leases.remove(&lease);
+            }
+        }
+    }
+
+    fn remove_held(&mut self, number: u64) -> Option<LocalGrant> {
+        let held = self.held.remove(&number)?;
+        self.discount_lease(held.lease);
+        Some(held)
+    }
+
+    fn remove_cached(&mut self, key: &Key) -> Option<CachedLock> {
+        let cached = self.cached.remove(key)?;
+        self.discount_lease(cached.lease);
+        Some(cached)
+    }
+
+    /// Whether a grant may be held back until the lease is renewed.
+    pub(super) fn awaits_renewal(&self) -> bool {
+        self.awaits_renewal
+    }
+
+    /// Whether a grant, revoked or not, or a request has a longer lease than this.
+    fn any_longer(&self, lease: Duration) -> bool {
+        self.longest_lease().is_some_and(|longest| longest > lease)
+            || self.pending.values().any(|pending| pending.request.lease > lease)
     }
 
     pub(super) fn first_deadline(&self) -> Option<Duration> {
@@ -219,12 +277,12 @@ impl Core {
     pub(crate) fn acquire(&mut self, request: LocalRequest, now: Duration) -> u64 {
         self.now = self.now.max(now);
         let number = self.claims.next_number();
-        let unsupported_mode =
-            self.unsupported_mode(&request.key, request.mode).map_or(Ok(()), Err);
-        if let Err(error) = self.is_usable(request.session).and(unsupported_mode) {
+        let supported = self.unsupported(&request).map_or(Ok(()), Err);
+        if let Err(error) = self.is_usable(request.session).and(supported) {
             let _ = request.reply.send(Err(error));
             return number;
         }
+        self.note_lease(request.lease);
         if let Some(request) = self.grant_from_cache(number, request) {
             let deadline = request.patience.map(|patience| self.now.saturating_add(patience));
             if let Some(due) = deadline {
@@ -239,7 +297,8 @@ impl Core {
 
     /// Serves a request from the cache, without a message. Returns the request if that is impossible.
     fn grant_from_cache(&mut self, number: u64, request: LocalRequest) -> Option<LocalRequest> {
-        if request.mode != LockMode::Exclusive || request.key.space != Space::Lock {
+        let cacheable = request.mode == LockMode::Exclusive && request.key.space == Space::Lock;
+        if !cacheable || request.adopt.is_some() {
             return Some(request);
         }
         if self.lifts(&request.key) {
@@ -250,14 +309,14 @@ impl Core {
         }
         let me = self.own_member();
         let someone_waits = self.next_in_queue(&request.key, me).is_some();
-        let leased = self.lease.holds(self.now) && !self.unsaved;
+        let leased = self.lease.holds(request.lease, self.now) && !self.unsaved;
         let Some(cached) = self.claims.cached.get_mut(&request.key) else { return Some(request) };
         if cached.user.is_some() && !request.wait {
             let _ = request.reply.send(Err(Error::Busy(request.key.name.to_string())));
             return None;
         }
-        let token =
-            cached.next_token().filter(|_| cached.user.is_none() && cached.safe == request.safe);
+        let fits = cached.safe == request.safe && request.lease <= cached.lease;
+        let token = cached.next_token().filter(|_| cached.user.is_none() && fits);
         let Some(token) = token.filter(|_| leased && !someone_waits) else { return Some(request) };
         cached.token = token;
         cached.user = Some(number);
@@ -276,8 +335,53 @@ impl Core {
             return self.request_lifted(number, &name, wait, safe);
         }
         let claim = ClaimId { member: self.own_member(), session, number };
+        let (lease, adopt) = (in_millis(pending.request.lease), pending.request.adopt);
         let (key, label) = (key.clone(), label.clone());
-        self.submit(Op::Acquire { claim, key, mode, wait, safe, priority, label });
+        self.submit(match adopt {
+            Some(token) => Op::Adopt { claim, key, token },
+            None => Op::Acquire { claim, key, mode, wait, safe, lease, priority, label },
+        });
+    }
+
+    /// Why this group cannot serve a request, if it cannot.
+    fn unsupported(&self, request: &LocalRequest) -> Option<Error> {
+        let timings = &self.config.timings;
+        let name = || request.key.name.to_string();
+        if self.lifts(&request.key) && request.adopt.is_some() {
+            return Some(Error::Lost(name()));
+        }
+        if self.lifts(&request.key) && request.lease != timings.lease {
+            return Some(Error::OnlyGroupLease {
+                name: name(),
+                algorithm: self.config.lock_algorithm,
+            });
+        }
+        let lease = timings.check_lease(request.lease).err();
+        lease.or_else(|| self.unsupported_mode(&request.key, request.mode))
+    }
+
+    /// Notes a lease that is longer than the group's, on disk before it is used: after all members were down, a
+    /// group is founded only when its holders are gone. The note is removed when none has it any more.
+    fn note_lease(&mut self, lease: Duration) {
+        let lease = in_millis(lease);
+        let longer = lease > self.record.longest_lease.max(in_millis(self.config.timings.lease));
+        if longer && self.config.holders_outlive {
+            self.record.longest_lease = lease;
+            self.unsaved = true;
+            self.out.push(Output::Save(self.record.clone()));
+        }
+    }
+
+    /// Removes the note of a longer lease when no holder can have it any more.
+    pub(super) fn forget_longer_leases(&mut self) {
+        let over = self.now >= self.earlier_grants_until;
+        if self.record.longest_lease > 0
+            && over
+            && !self.claims.any_longer(self.config.timings.lease)
+        {
+            self.record.longest_lease = 0;
+            self.out.push(Output::Note(self.record.clone()));
+        }
     }
 
     /// Submits all pending requests again after this node rejoined the group: the group dropped the old ones.
@@ -294,16 +398,23 @@ impl Core {
         if claim.member != self.own_member() {
             return;
         }
-        let exclusive = self.table.lock(&key).is_some_and(|lock| {
-            lock.holders.iter().any(|g| g.claim == claim && g.mode == LockMode::Exclusive)
-        });
+        let holders = self.table.lock(&key).map_or(&[][..], |lock| &lock.holders);
+        let grant = holders.iter().find(|g| g.claim == claim);
+        let exclusive = grant.is_some_and(|g| g.mode == LockMode::Exclusive);
+        let safe = grant.is_some_and(|g| g.safe);
+        let lease = Duration::from_millis(grant.map_or(0, |g| g.lease).into());
         let keeps = key.space == Space::Lock && exclusive;
-        let pending = self.claims.remove_pending(claim.number);
+        let mut pending = self.claims.remove_pending(claim.number);
+        if let Some(PendingRequest { request, .. }) = &mut pending {
+            // Who takes over a grant may not remember its lease: that of the table counts.
+            request.lease = request.lease.min(lease);
+        }
         if keeps {
-            let safe = self.table.lock(&key).is_some_and(|l| l.holders.iter().any(|g| g.safe));
             let user = pending.as_ref().map(|_| claim.number);
             let idle_since = self.now;
-            let cached = CachedLock { claim, token, safe, user, idle_since, denied: None };
+            let cached = CachedLock { claim, token, safe, lease, user, idle_since, denied: None };
+            self.claims.remove_cached(&key);
+            self.claims.count_lease(lease);
             self.claims.cached.insert(key.clone(), cached);
         }
         match pending {
@@ -323,7 +434,8 @@ impl Core {
         claim: ClaimId,
         token: Token,
     ) {
-        if !self.lease.holds(self.now) || self.unsaved {
+        if !self.lease.holds(request.lease, self.now) || self.unsaved {
+            self.claims.awaits_renewal = true;
             self.claims.deadlines.extend(deadline.map(|due| (due, number)));
             let waits = PendingRequest { request, deadline, token: Some((claim, token)) };
             self.claims.pending.insert(number, waits);
@@ -335,16 +447,19 @@ impl Core {
         if !self.has_no_receivers() {
             self.publish(Event::Granted { name: request.key.name.to_string(), token });
         }
-        let LocalRequest { session, key, label, reply, .. } = request;
-        let held = LocalGrant { session, key, claim, flag: flag.clone(), label, since: self.now };
+        let LocalRequest { session, key, label, lease, reply, .. } = request;
+        let (since, own) = (self.now, flag.clone());
+        let held = LocalGrant { session, key, claim, flag: own, label, since, lease };
+        self.claims.count_lease(lease);
         self.claims.held.insert(number, held);
-        if reply.send(Ok(Granted { number, token, flag })).is_err() {
+        if reply.send(Ok(Granted { number, token, flag, lease })).is_err() {
             self.release(number);
         }
     }
 
     /// Delivers held-back grants: a lease has begun, or the disk has caught up.
     pub(super) fn deliver_held_back_grants(&mut self) {
+        self.claims.awaits_renewal = false;
         for number in self.claims.pending_where(|pending| pending.token.is_some()) {
             if let Some((claim, token)) = self.claims.pending.get(&number).and_then(|w| w.token)
                 && let Some(pending) = self.claims.remove_pending(number)
@@ -366,6 +481,7 @@ impl Core {
                 Error::Permits { name, of, asked }
             }
             (Refusal::Permits { .. } | Refusal::Busy, _) => Error::Busy(name),
+            (Refusal::Gone, _) => Error::Lost(name),
         };
         let _ = pending.request.reply.send(Err(error));
     }
@@ -373,7 +489,7 @@ impl Core {
     /// The disk has caught up: held-back grants may be delivered.
     pub(crate) fn saved(&mut self) {
         self.unsaved = false;
-        if self.lease.holds(self.now) {
+        if self.is_leased() || self.claims.awaits_renewal() {
             self.deliver_held_back_grants();
             self.pump();
         }
@@ -381,7 +497,7 @@ impl Core {
 
     /// Notifies the local holder that its grant is lost; does not update the replicated table.
     pub(super) fn lose(&mut self, number: u64, why: Loss) -> Option<LocalGrant> {
-        let held = self.claims.held.remove(&number)?;
+        let held = self.claims.remove_held(number)?;
         held.flag.lose(why);
         self.publish(Event::Lost { name: held.key.name.to_string(), why });
         Some(held)
@@ -389,7 +505,7 @@ impl Core {
 
     /// Releases a grant of a local session.
     pub(crate) fn release(&mut self, number: u64) -> bool {
-        let Some(held) = self.claims.held.remove(&number) else {
+        let Some(held) = self.claims.remove_held(number) else {
             return self.release_revoked(number);
         };
         self.give_back(number, held.key, held.claim);
@@ -492,17 +608,22 @@ impl Core {
         // lease-safe request goes through the group, unless the grant itself is lease-safe.
         let local = next.claim.member == me
             && next.mode == LockMode::Exclusive
-            && (cached.safe || !next.safe);
+            && (cached.safe || !next.safe)
+            && next.lease <= in_millis(cached.lease);
         if let Some(token) = cached.next_token().filter(|_| local) {
             let from = std::mem::replace(&mut cached.claim, next.claim);
             (cached.token, cached.safe, cached.user) = (token, next.safe, Some(next.claim.number));
+            let lease = Duration::from_millis(next.lease.into());
+            let former = std::mem::replace(&mut cached.lease, lease);
+            self.claims.discount_lease(former);
+            self.claims.count_lease(lease);
             self.submit(Op::Pass { key: key.clone(), from, to: next.claim, token });
             if let Some(pending) = self.claims.remove_pending(next.claim.number) {
                 self.deliver_grant(next.claim.number, pending.into_request(), next.claim, token);
             }
         } else {
             let claim = cached.claim;
-            self.claims.cached.remove(key);
+            self.claims.remove_cached(key);
             self.submit(Op::Release { claim, key: key.clone() });
         }
     }
@@ -520,36 +641,61 @@ impl Core {
             .collect();
         old.sort_unstable();
         for (key, claim) in old {
-            self.claims.cached.remove(&key);
+            self.claims.remove_cached(&key);
             self.submit(Op::Release { claim, key });
         }
     }
 
     /// Marks all local grants as lost and releases them: other members may have gone on without this node.
     pub(super) fn lose_all_grants(&mut self, why: Loss) {
-        let undelivered = self.cancel_all_undelivered();
-        let mut numbers: Vec<u64> = self.claims.held.keys().copied().collect();
+        self.lose_grants(why, |_| true);
+    }
+
+    /// Marks the local grants as lost whose leases have run out, and releases them.
+    pub(super) fn lose_expired_grants(&mut self) {
+        let leases: Vec<Duration> = self.claims.leases.keys().copied().collect();
+        let ended = leases.into_iter().filter(|lease| !self.lease.holds(*lease, self.now)).max();
+        if let Some(longest) = ended {
+            self.lose_grants(Loss::Lease, |lease| lease <= longest);
+        }
+    }
+
+    /// Marks the local grants with matching leases as lost, and releases them. The user of a cached lock may have
+    /// a shorter lease than the group grants for it: the lock then stays cached until that one is over, too.
+    fn lose_grants(&mut self, why: Loss, matches: impl Fn(Duration) -> bool) {
+        let undelivered = self.cancel_undelivered_with(&matches);
+        let held = self.claims.held.iter().filter(|(_, held)| matches(held.lease));
+        let mut numbers: Vec<u64> = held.map(|(number, _)| *number).collect();
         numbers.sort_unstable();
         for number in numbers {
             let Some(held) = self.lose(number, why) else { continue };
             if self.lifts(&held.key) {
                 self.release_lifted(number, &held.key.name, true);
-            } else if !self.claims.cached.contains_key(&held.key) {
+            } else if let Some(cached) = self.claims.cached.get_mut(&held.key) {
+                if !matches(cached.lease) {
+                    (cached.user, cached.idle_since) = (None, self.now);
+                    self.serve_queue(&held.key);
+                }
+            } else {
                 self.submit(Op::Release { claim: held.claim, key: held.key });
             }
         }
+        let cached = self.claims.cached.iter().filter(|(_, cached)| matches(cached.lease));
         let mut cached: Vec<(Key, ClaimId)> =
-            self.claims.cached.drain().map(|(key, cached)| (key, cached.claim)).collect();
+            cached.map(|(key, cached)| (key.clone(), cached.claim)).collect();
         cached.sort_unstable();
         for (key, claim) in cached {
+            self.claims.remove_cached(&key);
             self.submit(Op::Release { claim, key });
         }
         undelivered.into_iter().for_each(|number| self.ask(number));
     }
 
-    /// Withdraws all held-back grants and releases them; returns their requests, to be submitted again.
-    fn cancel_all_undelivered(&mut self) -> Vec<u64> {
-        let numbers = self.claims.pending_where(|pending| pending.token.is_some());
+    /// Withdraws the held-back grants with matching leases and releases them; returns their requests, to be
+    /// submitted again.
+    fn cancel_undelivered_with(&mut self, matches: impl Fn(Duration) -> bool) -> Vec<u64> {
+        let held_back = |p: &PendingRequest| p.token.is_some() && matches(p.request.lease);
+        let numbers = self.claims.pending_where(held_back);
         for number in &numbers {
             let Some(pending) = self.claims.pending.get_mut(number) else { continue };
             let key = pending.request.key.clone();

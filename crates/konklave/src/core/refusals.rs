@@ -1,32 +1,55 @@
 //! Refused connections, ours and those of others. A refused peer retries for ever, so reports are limited.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Core;
 use crate::rate_limiter::RateLimiter;
-use crate::status::Event;
+use crate::status::{Event, Refused};
 
 /// The same refusal is reported at most once in this time.
 const REPORT_PERIOD: Duration = Duration::from_secs(60);
+/// How long `status` shows a refusal: a refused peer tries again more often.
+const RECENT: Duration = Duration::from_secs(60);
+/// How many different ones it shows.
+const SHOWN: usize = 8;
 /// The number of refusals to remember. Peers choose the text of some, so there may be any number.
 const REMEMBERED: usize = 64;
 
 pub(super) struct Refusals {
     /// The last refusal of the present view, for [`Core::what_is_missing`].
     last: Option<String>,
+    /// The latest refusals, for `status`: each with its time.
+    recent: VecDeque<(Refused, Duration)>,
     /// Keyed by address and reason.
     reports: RateLimiter<(String, String), Duration>,
 }
 
 impl Default for Refusals {
     fn default() -> Self {
-        Self { last: None, reports: RateLimiter::new(REPORT_PERIOD, REMEMBERED) }
+        Self {
+            last: None,
+            recent: VecDeque::new(),
+            reports: RateLimiter::new(REPORT_PERIOD, REMEMBERED),
+        }
     }
 }
 
 impl Refusals {
     pub(super) fn last(&self) -> Option<&str> {
         self.last.as_deref()
+    }
+
+    /// The refusals of the last minute, the latest first.
+    pub(super) fn recent(&self, now: Duration) -> Vec<Refused> {
+        let fresh = self.recent.iter().filter(|(_, at)| now < *at + RECENT);
+        fresh.map(|(refused, _)| refused.clone()).collect()
+    }
+
+    fn remember(&mut self, refused: Refused, now: Duration) {
+        self.recent.retain(|(known, _)| *known != refused);
+        self.recent.push_front((refused, now));
+        self.recent.truncate(SHOWN);
     }
 
     /// A view began: earlier refusals no longer explain why a group is missing.
@@ -44,6 +67,8 @@ impl Core {
     /// Our call to `address` was refused.
     pub(crate) fn refused(&mut self, address: String, reason: String, now: Duration) {
         let key = address.clone();
+        let refused = Refused { address: address.clone(), reason: reason.clone(), caller: false };
+        self.refusals.remember(refused, now);
         self.report_refusal(key, address, reason, now);
     }
 
@@ -51,6 +76,8 @@ impl Core {
     /// is limited per host.
     pub(crate) fn refused_caller(&mut self, from: String, reason: String, now: Duration) {
         let host = from.rsplit_once([':', '.']).map_or(&*from, |(host, _)| host).to_owned();
+        let refused = Refused { address: host.clone(), reason: reason.clone(), caller: true };
+        self.refusals.remember(refused, now);
         self.report_refusal(host, from, reason, now);
     }
 

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::Core;
 use crate::NodeId;
+use crate::builder::held_for;
 use crate::campaign::Leader;
 use crate::status::{
     Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, WaitsFor, Why, WhyState,
@@ -63,19 +64,27 @@ impl Core {
     pub(crate) fn status(&self, now: Duration) -> Status {
         let inside = self.is_inside();
         let view = self.group.view();
+        let (missing, remedy) = self.missing();
+        let missing = Some(missing).filter(|what| !what.is_empty());
         Status {
             node: self.me.0,
             name: self.config.name.to_string(),
             incarnation: self.record.incarnation,
             member: self.is_member(),
-            missing: Some(self.what_is_missing()).filter(|what| !what.is_empty()),
+            missing,
+            remedy,
+            refusals: self.refusals.recent(now),
+            outsiders: self.outsiders(),
             trouble: None,
             network: None,
             view: inside.then_some((view.id.generation, view.id.epoch)),
             leader: view.leader().filter(|_| inside).map(|id| id.0),
             members: view.everyone().map(|m| self.member_status(m, now)).collect(),
             quorum: self.quorum(now),
-            lease_ms: self.lease.ends().map(|until| milliseconds(until.saturating_sub(now))),
+            lease_ms: self
+                .lease
+                .ends(self.config.timings.lease)
+                .map(|until| milliseconds(until.saturating_sub(now))),
             locks: self.all_locks().iter().map(|(k, l)| self.lock_status(k, l, now)).collect(),
         }
     }
@@ -103,9 +112,10 @@ impl Core {
 
     fn quorum(&self, now: Duration) -> Quorum {
         let members = &self.group.view().members;
-        let recent = self.config.timings.lease;
+        let recent = self.config.timings.lease.min(self.config.timings.silence);
         let answers = |m: &&Member| {
-            m.id == self.me || self.lease.last_answered(m.id).is_some_and(|at| now < at + recent)
+            let answered = self.lease.last_answered(m.id).is_some_and(|at| now < at + recent);
+            m.id == self.me || answered && !self.group.suspects().contains(m.id)
         };
         let needed = if members.is_empty() { 0 } else { members.len() / 2 + 1 };
         Quorum { of: members.len(), needed, heard: members.iter().filter(answers).count() }
@@ -125,10 +135,11 @@ impl Core {
                     (g.claim.session, &g.label, since)
                 }
             };
-            let lease = self
-                .lease
-                .ends()
-                .map_or(self.config.timings.held_for(), |until| until.saturating_sub(now));
+            let of_table = (g.lease > 0).then(|| Duration::from_millis(g.lease.into()));
+            let own = user.map(|user| user.lease).or(of_table);
+            let own = own.unwrap_or(self.config.timings.lease);
+            let lease = self.lease.ends(own);
+            let lease = lease.map_or(held_for(own), |until| until.saturating_sub(now));
             Holder {
                 node: g.claim.member.id.0,
                 name: self.name_of(g.claim.member.id),

@@ -182,7 +182,7 @@ fn run(algorithm: LockAlgorithm, seed: u64, calm: bool) {
     let n = 2 + (seed % 4) as u32;
     let what = format!("{algorithm}: SEED={seed} cargo test -p konklave --lib stress");
     let stress = Rc::new(Stress {
-        cluster: Cluster::with_lock_algorithm(algorithm, n as usize, seed, Timings::default()),
+        cluster: Cluster::with_lock_algorithm(algorithm, n as usize, seed, Timings::fast()),
         what,
         calm,
         over: Cell::new(false),

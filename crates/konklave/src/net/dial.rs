@@ -208,7 +208,18 @@ async fn dial(
     let stream =
         timeout(HANDSHAKE_TIMEOUT, TcpStream::connect(place)).await.map_err(io::Error::from)??;
     stream.set_nodelay(true)?;
+    retry_steadily(&stream);
     secure_and_run(mesh, shared, stream, seed).await
+}
+
+/// Retransmits at equal intervals at first. With doubled ones, a network that is back after 3 s would carry the
+/// next packet only after 6 s, when the lease is over.
+fn retry_steadily(stream: &TcpStream) {
+    // Not all systems have this option; there, the lease must be longer.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::net::sockopt::set_tcp_thin_linear_timeouts(stream, true);
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
 }
 
 /// Whether a name stands for several machines, rather than for one with an IPv4 and an IPv6 address.
@@ -261,6 +272,7 @@ pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpLi
             continue;
         };
         let _ = stream.set_nodelay(true);
+        retry_steadily(&stream);
         tokio::spawn(answer(mesh.clone(), shared.clone(), stream, from.to_string()));
     }
 }

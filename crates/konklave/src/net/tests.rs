@@ -16,7 +16,7 @@ const EMPTY: usize = 16;
 async fn three() -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
     for id in 0..3 {
-        let builder = Node::builder().id(id).listen("127.0.0.1:0");
+        let builder = Node::builder().id(id).listen("127.0.0.1:0").timings(Timings::fast());
         let builder = match nodes.first().and_then(Node::address) {
             Some(first) => builder.seeds([first.to_string()]),
             None => builder.found_alone(),
@@ -41,7 +41,7 @@ async fn greet(stream: &mut TcpStream) {
         key: 77,
         name: "stranger".into(),
         address: "127.0.0.1:9".into(),
-        lease: Timings::default().lease.as_micros() as u64,
+        lease: Timings::fast().lease.as_micros() as u64,
         ..hello(77)
     };
     stream.write_all(&encode_hello(&ours)).await.unwrap();
@@ -59,7 +59,7 @@ async fn greet(stream: &mut TcpStream) {
 async fn silent_peer_gets_signs_of_life_and_is_dropped() {
     let nodes = three().await;
     // Until the heartbeats have converged.
-    tokio::time::sleep(Timings::default().heartbeat * 8).await;
+    tokio::time::sleep(Timings::fast().heartbeat * 8).await;
     for node in &nodes {
         let mut stream = stranger(node).await;
         let mut signs = 0;
@@ -80,7 +80,7 @@ async fn silent_peer_gets_signs_of_life_and_is_dropped() {
 /// A long record over a slow network: each part is a sign of life.
 #[tokio::test]
 async fn slow_long_record_counts_as_sign_of_life() {
-    let quick = Timings { silence: Duration::from_millis(300), ..Timings::default() };
+    let quick = Timings { silence: Duration::from_millis(300), ..Timings::fast() };
     let node = Node::builder().id(0).listen("127.0.0.1:0").timings(quick).found_alone();
     let node = node.join().await.unwrap();
     for (slowly, stays) in [(true, true), (false, false)] {
@@ -119,7 +119,8 @@ fn name_of_several_machines_is_recognised() {
 /// Without protection, a false member could join, and anyone on the way could read along.
 #[tokio::test]
 async fn other_machine_is_not_called_unprotected() {
-    let there = Node::builder().listen("127.0.0.1:0").seeds(["198.51.100.1:7400"]);
+    let there =
+        Node::builder().timings(Timings::fast()).listen("127.0.0.1:0").seeds(["198.51.100.1:7400"]);
     let refused = there.start().await.map(drop).unwrap_err().to_string();
     assert!(refused.contains("198.51.100.1:7400 is another machine"), "{refused}");
 }
@@ -141,7 +142,8 @@ async fn peer_that_ends_each_connection_is_called_less_and_less() {
     for says in [&[0xff; 4][..], &[]] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let there = listener.local_addr().unwrap().to_string();
-        let builder = Node::builder().id(0).listen("127.0.0.1:0").seeds([there]);
+        let builder =
+            Node::builder().timings(Timings::fast()).id(0).listen("127.0.0.1:0").seeds([there]);
         let node = builder.start().await.unwrap();
         let mut calls = 0;
         let answers = async {

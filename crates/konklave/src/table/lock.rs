@@ -23,6 +23,8 @@ pub(crate) struct Grant {
     pub(crate) mode: LockMode,
     pub(crate) token: Token,
     pub(crate) safe: bool,
+    /// Its lease in milliseconds.
+    pub(crate) lease: u32,
     /// Whether the holder is excluded and its lease may not have expired.
     pub(crate) fenced: bool,
     /// Whether the grant is revoked and not released yet.
@@ -38,6 +40,8 @@ pub(crate) struct QueuedRequest {
     /// Whether it waits while a session uses the lock.
     pub(crate) wait: bool,
     pub(crate) safe: bool,
+    /// The lease of the grant, in milliseconds.
+    pub(crate) lease: u32,
     pub(crate) priority: i32,
     pub(crate) label: Arc<str>,
 }
@@ -67,11 +71,12 @@ impl Lock {
     /// Applies an operation on this lock.
     pub(crate) fn apply(&mut self, op: &Op, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
         match *op {
-            Op::Acquire { claim, ref key, mode, wait, safe, priority, ref label } => {
+            Op::Acquire { claim, ref key, mode, wait, safe, lease, priority, ref label } => {
                 let label = label.clone();
-                let request = QueuedRequest { claim, mode, wait, safe, priority, label };
+                let request = QueuedRequest { claim, mode, wait, safe, lease, priority, label };
                 self.acquire(key, request, tokens, out);
             }
+            Op::Adopt { claim, ref key, token } => self.adopt(key, claim, token, out),
             Op::Release { claim, ref key } => {
                 self.drop_holders(key, |g| g.claim == claim, tokens, out);
             }
@@ -142,7 +147,29 @@ impl Lock {
         }
         let position = self.queue.iter().position(|w| w.claim == to);
         if let Some(next) = position.and_then(|position| self.queue.remove(position)) {
-            (grant.safe, grant.label) = (next.safe, next.label);
+            (grant.safe, grant.lease, grant.label) = (next.safe, next.lease, next.label);
+        }
+        report_changed(key, out);
+        if !self.queue.is_empty() {
+            report_contended(key, out);
+        }
+    }
+
+    /// A restarted process takes over a grant of its earlier incarnation. It stays the same grant, with the same
+    /// token: nobody else has had the lock in between, because it was fenced.
+    fn adopt(&mut self, key: &Key, claim: ClaimId, token: Token, out: &mut Vec<Outcome>) {
+        let matches = |g: &&mut Grant| {
+            g.fenced && g.claim.member.id == claim.member.id && token.derives_from(g.token)
+        };
+        let Some(grant) = self.holders.iter_mut().find(matches) else {
+            return out.push(Outcome::Refused { claim, key: key.clone(), why: Refusal::Gone });
+        };
+        (grant.claim, grant.token, grant.fenced) = (claim, token, false);
+        let revoked = grant.revoked;
+        out.push(Outcome::Granted { claim, key: key.clone(), token });
+        if revoked {
+            // An operator revoked it before the restart: its holder may not know.
+            out.push(Outcome::GrantRevoked { claim, key: key.clone(), token });
         }
         report_changed(key, out);
         if !self.queue.is_empty() {
@@ -188,9 +215,9 @@ impl Lock {
         out: &mut Vec<Outcome>,
     ) {
         let token = tokens.next();
-        let QueuedRequest { claim, mode, safe, label, .. } = request;
+        let QueuedRequest { claim, mode, safe, lease, label, .. } = request;
         let (fenced, revoked) = (false, false);
-        self.holders.push(Grant { claim, mode, token, safe, fenced, revoked, label });
+        self.holders.push(Grant { claim, mode, token, safe, lease, fenced, revoked, label });
         out.push(Outcome::Granted { claim, key: key.clone(), token });
         report_changed(key, out);
     }

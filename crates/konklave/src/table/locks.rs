@@ -18,14 +18,14 @@ impl Table {
         self.locks.iter()
     }
 
-    /// The excluded members with fenced locks.
-    pub(crate) fn fenced(&self) -> Vec<Member> {
+    /// The excluded members with fenced locks, and the leases of these locks.
+    pub(crate) fn fenced(&self) -> Vec<(Member, u32)> {
         let grants = self.locks.values().flat_map(|lock| &lock.holders);
-        let mut members: Vec<Member> =
-            grants.filter(|g| g.fenced).map(|g| g.claim.member).collect();
-        members.sort_unstable();
-        members.dedup();
-        members
+        let mut leases: Vec<(Member, u32)> =
+            grants.filter(|g| g.fenced).map(|g| (g.claim.member, g.lease)).collect();
+        leases.sort_unstable();
+        leases.dedup();
+        leases
     }
 
     /// Applies an operation on one lock. A free lock is not stored.
@@ -52,7 +52,7 @@ impl Table {
     ) -> bool {
         let holders = self.locks.get(key).map_or(&[][..], |lock| &lock.holders);
         // Local grants of a cached lock have higher tokens than the grant in the table.
-        let matches = |g: &Grant| token.is_none_or(|t| t >= g.token && Self::of_grant(t, g.token));
+        let matches = |g: &Grant| token.is_none_or(|t| t.derives_from(g.token));
         let gone: Vec<ClaimId> = holders.iter().filter(|g| matches(g)).map(|g| g.claim).collect();
         for grant in holders.iter().filter(|g| gone.contains(&g.claim)) {
             let (claim, token) = (grant.claim, grant.token);
@@ -66,16 +66,10 @@ impl Table {
         !gone.is_empty()
     }
 
-    /// Whether `token` belongs to a grant with token `granted`, or to a local grant derived from it.
-    fn of_grant(token: Token, granted: Token) -> bool {
-        let base = |t: Token| t.to_u128() >> crate::token::LOCAL_GRANT_BITS;
-        base(token) == base(granted)
-    }
-
-    pub(super) fn expire_lease(&mut self, member: Member, out: &mut Vec<Outcome>) {
+    pub(super) fn expire_lease(&mut self, member: Member, lease: u32, out: &mut Vec<Outcome>) {
         for key in self.keys_of(|claim| claim.member == member) {
             let Some(lock) = self.locks.get_mut(&key) else { continue };
-            let gone = |g: &Grant| g.fenced && g.claim.member == member;
+            let gone = |g: &Grant| g.fenced && g.claim.member == member && g.lease <= lease;
             lock.drop_holders(&key, gone, &mut self.tokens, out);
             if lock.is_free() {
                 self.locks.remove(&key);
@@ -113,7 +107,7 @@ impl Table {
                 // order does not release it.
                 grant.fenced |= grant.safe && !knows(grant.claim.member);
                 if grant.fenced {
-                    fenced.push(grant.claim.member);
+                    fenced.push((grant.claim.member, grant.lease));
                 }
             }
             let before = lock.holders.len();
@@ -128,7 +122,7 @@ impl Table {
         }
         fenced.sort_unstable();
         fenced.dedup();
-        out.extend(fenced.into_iter().map(|member| Outcome::Fenced { member }));
+        out.extend(fenced.into_iter().map(|(member, lease)| Outcome::Fenced { member, lease }));
     }
 }
 

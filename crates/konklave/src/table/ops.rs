@@ -71,12 +71,17 @@ pub(crate) enum Op {
         wait: bool,
         /// Whether the grant is lease-safe: fenced after its holder falls silent.
         safe: bool,
+        /// How long the grant is fenced then, in milliseconds.
+        lease: u32,
         /// Higher priorities are served first.
         priority: i32,
         /// For people.
         #[serde(deserialize_with = "text")]
         label: Arc<str>,
     },
+    /// Takes over a fenced grant of an earlier incarnation of the same process: its holder has gone on, and its
+    /// deadline has not passed.
+    Adopt { claim: ClaimId, key: Key, token: Token },
     /// Releases a grant, or withdraws a queued request.
     Release { claim: ClaimId, key: Key },
     /// The holder's node has passed the lock to its own queued request `to`, the next one.
@@ -85,8 +90,9 @@ pub(crate) enum Op {
     Cancel { claim: ClaimId, key: Key },
     /// The holder's node denies a request that does not wait: a session uses the lock.
     Deny { claim: ClaimId, key: Key },
-    /// Releases the fenced grants of this member: its lease has expired.
-    LeaseExpired { member: Member },
+    /// Releases the fenced grants of this member whose leases are this long, in milliseconds, or shorter: they
+    /// have expired.
+    LeaseExpired { member: Member, lease: u32 },
     /// Revokes the grants under a key; with a token, only that one.
     Revoke { claim: ClaimId, key: Key, token: Option<Token> },
     /// Arrives at a barrier for `of` parties.
@@ -114,6 +120,7 @@ impl Op {
     pub(crate) fn lock_key(&self) -> Option<&Key> {
         match self {
             Self::Acquire { key, .. }
+            | Self::Adopt { key, .. }
             | Self::Release { key, .. }
             | Self::Pass { key, .. }
             | Self::Cancel { key, .. }
@@ -126,7 +133,8 @@ impl Op {
     pub(crate) fn weight(&self) -> usize {
         let long = match self {
             Self::Acquire { key, label, .. } => key.name.len() + label.len(),
-            Self::Release { key, .. }
+            Self::Adopt { key, .. }
+            | Self::Release { key, .. }
             | Self::Pass { key, .. }
             | Self::Cancel { key, .. }
             | Self::Deny { key, .. }
@@ -204,8 +212,8 @@ pub(crate) enum Outcome {
     Contended { key: Key },
     /// The holders or their order have changed.
     Changed { key: Key },
-    /// Grants of an excluded member are fenced until the leader submits [`Op::LeaseExpired`].
-    Fenced { member: Member },
+    /// Grants of an excluded member with this lease are fenced until the leader submits [`Op::LeaseExpired`].
+    Fenced { member: Member, lease: u32 },
     /// The answer to [`Op::Revoke`]: whether there was a grant.
     RevokeDone { claim: ClaimId, held: bool },
     /// The barrier opened for these claims.
@@ -226,7 +234,11 @@ pub(crate) enum Outcome {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
     Busy,
-    Permits { of: u32 },
+    /// There is no grant to take over: its lease has expired, or its process left in order.
+    Gone,
+    Permits {
+        of: u32,
+    },
 }
 
 impl fmt::Debug for Payload {

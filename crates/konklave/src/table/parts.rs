@@ -97,6 +97,7 @@ mod tests {
                 mode,
                 wait,
                 safe,
+                lease: 8000,
                 priority,
                 label: label.clone(),
             };

@@ -48,6 +48,7 @@ fn ops() -> Vec<Op> {
         mode,
         wait: true,
         safe: false,
+        lease: 8000,
         priority: -1,
         label: label.clone(),
     };
@@ -60,11 +61,12 @@ fn ops() -> Vec<Op> {
         acquire(LockMode::Shared, Space::Lock),
         acquire(LockMode::Permit { of: 4 }, Space::Semaphore),
         acquire(LockMode::Exclusive, Space::Campaign),
+        Op::Adopt { claim, key: key.clone(), token },
         Op::Release { claim, key: key.clone() },
         Op::Pass { key: key.clone(), from: claim, to, token },
         Op::Cancel { claim, key: key.clone() },
         Op::Deny { claim, key: key.clone() },
-        Op::LeaseExpired { member: member(1) },
+        Op::LeaseExpired { member: member(1), lease: 8000 },
         Op::Revoke { claim, key, token: Some(token) },
         Op::Arrive { claim, name: name.clone(), of: 3 },
         Op::Depart { claim, name },
@@ -314,7 +316,7 @@ fn inject_spoiled_frames(mutex: LockAlgorithm, seeds: u64) {
     let mut rng = konklave_process::Rng::new(1);
     let mut injected = 0;
     for seed in 0..seeds {
-        let timings = crate::Timings::default();
+        let timings = crate::Timings::fast();
         let cluster = crate::testing::Cluster::with_lock_algorithm(mutex, 3, seed, timings);
         let node = cluster.node(1);
         for round in 0..60 {

@@ -1,6 +1,6 @@
 //! Which certificates are accepted.
 
-use konklave::{Node, Tls};
+use konklave::Tls;
 
 use crate::refusal;
 use crate::tcp::{group, lock_around};
@@ -39,7 +39,7 @@ async fn turned_away(authority: &Authority, stranger: Tls) -> (String, String) {
     let (nodes, addresses) = group(3, |b, _| b.tls(authority.member())).await;
     lock_around(&nodes).await;
     let mut member = nodes[0].events();
-    let stranger = Node::builder().id(77).seeds(addresses).tls(stranger).start().await.unwrap();
+    let stranger = crate::fast().id(77).seeds(addresses).tls(stranger).start().await.unwrap();
     let mut events = stranger.events();
     let reasons = (refusal(&mut events).await, refusal(&mut member).await);
     assert!(!stranger.status().member);

@@ -26,7 +26,7 @@ async fn ask(request: impl Future<Output = Result<Guard, Error>> + 'static) -> A
 fn cut_off(test: impl AsyncFn(&Cluster, usize, &str)) {
     for algorithm in ALGORITHMS {
         for i in [0, 2] {
-            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast());
             cluster.block_on(test(&cluster, i, &format!("{algorithm}, {i}")));
         }
     }
@@ -92,7 +92,7 @@ async fn held_while_joined(cluster: &Cluster, held: &Guard, which: &str) {
 #[test]
 fn last_member_keeps_its_grants_when_another_joins() {
     for algorithm in ALGORITHMS {
-        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast());
         cluster.block_on(async {
             cluster.crash(2);
             cluster.node(1).leave().await.unwrap();
@@ -111,7 +111,7 @@ fn last_member_keeps_its_grants_when_another_joins() {
 #[test]
 fn founder_of_group_of_one_keeps_its_grants_when_another_joins() {
     for algorithm in ALGORITHMS {
-        let cluster = Cluster::with_lock_algorithm(algorithm, 2, 0, Timings::default());
+        let cluster = Cluster::with_lock_algorithm(algorithm, 2, 0, Timings::fast());
         cluster.block_on(async {
             (0..2).for_each(|i| cluster.crash(i));
             cluster.restart(0);
@@ -133,7 +133,7 @@ fn founder_of_group_of_one_keeps_its_grants_when_another_joins() {
 #[test]
 fn isolated_founder_loses_grants_before_joined_members_get_them() {
     for algorithm in ALGORITHMS {
-        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast());
         cluster.block_on(async {
             (0..3).for_each(|i| cluster.crash(i));
             cluster.restart(0);
@@ -159,7 +159,7 @@ fn isolated_founder_loses_grants_before_joined_members_get_them() {
 fn one_of_two_continues_when_the_other_restarts() {
     for algorithm in ALGORITHMS {
         for (away, reborn, stays) in [(2, 0, 1), (2, 1, 0), (0, 2, 1)] {
-            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast());
             let which = format!("{algorithm}, n{away} away, n{reborn} born again");
             cluster.block_on(async {
                 cluster.crash(away);
@@ -185,7 +185,7 @@ fn one_of_two_continues_when_the_other_restarts() {
 /// The same with half of four members: all of the remaining two are needed.
 #[test]
 fn half_of_group_continues_when_other_half_restarts() {
-    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::fast());
     cluster.block_on(async {
         let generation = cluster.node(0).status().view.unwrap().0;
         (1..3).for_each(|i| cluster.crash(i));
@@ -204,8 +204,7 @@ fn half_of_group_continues_when_other_half_restarts() {
 fn restart_without_record_proves_nothing() {
     let mut goes_on = 0;
     for seed in 0..40 {
-        let cluster =
-            Cluster::with_lock_algorithm(LockAlgorithm::Table, 3, seed, Timings::default());
+        let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 3, seed, Timings::fast());
         cluster.block_on(async {
             cluster.crash(2);
             cluster.sleep(500 * MS).await;
@@ -229,7 +228,7 @@ fn restart_without_record_proves_nothing() {
 #[test]
 fn replaced_view_does_not_continue() {
     for algorithm in ALGORITHMS {
-        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast());
         cluster.block_on(async {
             cluster.crash(2);
             cluster.sleep(500 * MS).await;
@@ -256,7 +255,7 @@ fn replaced_view_does_not_continue() {
 /// If one of the remaining half is lost for good, an operator can continue with any of the others.
 #[test]
 fn half_of_group_dissolves_after_a_while() {
-    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::fast());
     cluster.block_on(async {
         (1..4).for_each(|i| cluster.crash(i));
         (2..4).for_each(|i| cluster.restart(i));
@@ -273,7 +272,7 @@ fn half_of_group_dissolves_after_a_while() {
 #[test]
 fn member_entering_while_last_one_leaves_ends_inside_or_outside() {
     for leaves in [true, false] {
-        let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 2, 0, Timings::default());
+        let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 2, 0, Timings::fast());
         cluster.block_on(async {
             (0..2).for_each(|i| cluster.crash(i));
             cluster.restart(0);

@@ -21,7 +21,7 @@ async fn time_to_get(cluster: &Cluster, i: usize) -> Duration {
 #[test]
 fn restart_does_not_release_grants_of_earlier_incarnation() {
     for algorithm in ALGORITHMS {
-        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast());
         cluster.block_on(async {
             let _held = cluster.node(0).lock("a").acquire().await.unwrap();
             cluster.crash(0);
@@ -39,7 +39,7 @@ fn total_restart_waits_for_earlier_grants() {
             let cluster = if outlived {
                 Cluster::with_outliving_holders(algorithm, n)
             } else {
-                Cluster::with_lock_algorithm(algorithm, n, 0, Timings::default())
+                Cluster::with_lock_algorithm(algorithm, n, 0, Timings::fast())
             };
             cluster.block_on(async {
                 let _held = cluster.node(0).lock("a").acquire().await.unwrap();
@@ -57,7 +57,7 @@ fn total_restart_waits_for_earlier_grants() {
 fn revoked_lock_is_granted_after_holder_released_it() {
     for algorithm in ALGORITHMS {
         for lets_go in [true, false] {
-            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast());
             cluster.block_on(async {
                 let held = cluster.node(0).lock("a").acquire().await.unwrap();
                 let token = held.token();
@@ -89,7 +89,7 @@ fn second_revocation_does_not_shorten_holders_time() {
         (LockAlgorithm::Table, true),
         (LockAlgorithm::NaimiTrehel, false),
     ] {
-        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast());
         let ask = |i| match slots {
             true => cluster.node(i).semaphore("a", 1),
             false => cluster.node(i).lock("a"),
@@ -152,7 +152,7 @@ fn frequent_view_changes_do_not_extend_fence() {
 #[test]
 fn lease_safe_request_after_fast_one_goes_through_group() {
     for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
-        let cluster = Rc::new(Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default()));
+        let cluster = Rc::new(Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast()));
         cluster.block_on(async {
             let node = cluster.node(1);
             let fast = node.lock("a").handover(Handover::Fast).acquire().await.unwrap();
@@ -183,7 +183,7 @@ fn lease_safe_request_after_fast_one_goes_through_group() {
 #[test]
 fn leave_does_not_release_grants_of_earlier_incarnation() {
     for algorithm in ALGORITHMS {
-        let plain = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+        let plain = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast());
         for cluster in [plain, Cluster::with_outliving_holders(algorithm, 3)] {
             cluster.block_on(async {
                 let _held = cluster.node(0).lock("a").acquire().await.unwrap();
@@ -205,7 +205,7 @@ fn leave_does_not_release_grants_of_earlier_incarnation() {
 fn lock_passed_on_during_revocation_has_one_holder() {
     for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
         for wait in 0..8 {
-            let cluster = Cluster::with_lock_algorithm(algorithm, 3, wait, Timings::default());
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, wait, Timings::fast());
             cluster.block_on(async {
                 let fast = |i: usize| cluster.node(i).lock("a").handover(Handover::Fast);
                 let first = fast(1).acquire().await.unwrap();

@@ -10,7 +10,7 @@ use konklave::{Error, Event, Handover, LockAlgorithm, State, Timings, Token, Why
 const MS: Duration = Duration::from_millis(1);
 
 fn cluster(algorithm: LockAlgorithm, n: usize) -> Cluster {
-    Cluster::with_lock_algorithm(algorithm, n, 0, Timings::default())
+    Cluster::with_lock_algorithm(algorithm, n, 0, Timings::fast())
 }
 
 fn lifted() -> impl Iterator<Item = LockAlgorithm> {

@@ -19,12 +19,8 @@ async fn told(events: &mut Events, name: &str) -> Loss {
 }
 
 fn clusters() -> [Cluster; 2] {
-    let lifted = Cluster::with_lock_algorithm(
-        LockAlgorithm::NaimiTrehel,
-        3,
-        7,
-        konklave::Timings::default(),
-    );
+    let lifted =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 7, konklave::Timings::fast());
     [Cluster::new(3), lifted]
 }
 

@@ -15,6 +15,7 @@ mod losses;
 mod nats;
 #[cfg(feature = "nats")]
 mod nats_server;
+mod resumption;
 mod safety;
 mod shutdown;
 mod tcp;
@@ -33,4 +34,9 @@ async fn refusal(events: &mut Events) -> String {
         }
     };
     tokio::time::timeout(Duration::from_secs(30), refused).await.expect("someone is refused")
+}
+
+/// A builder with timings for quick fail-over: the tests wait for leases.
+pub(crate) fn fast() -> konklave::Builder {
+    konklave::Node::builder().timings(konklave::Timings::fast())
 }

@@ -13,7 +13,7 @@ const LONG: Duration = Duration::from_secs(30);
 const KEY: [u8; 32] = [7; 32];
 
 fn builder(url: &str, i: usize) -> Builder {
-    Node::builder().name(format!("n{i}")).nats(url).founders(3).pre_shared_key(KEY)
+    crate::fast().name(format!("n{i}")).nats(url).founders(3).pre_shared_key(KEY)
 }
 
 async fn ready(nodes: &[Node]) {
@@ -109,7 +109,7 @@ async fn three_nodes_form_group_over_nats() {
     lock_around(&nodes).await;
     talk(&nodes).await;
     // A fourth node joins without a number of founders, and leaves.
-    let fourth = Node::builder().name("n3").nats(server.url()).pre_shared_key(KEY);
+    let fourth = crate::fast().name("n3").nats(server.url()).pre_shared_key(KEY);
     nodes.push(timeout(LONG, fourth.join()).await.unwrap().unwrap());
     lock_around(&nodes).await;
     assert_eq!(nodes[1].status().members.len(), 4);
@@ -141,7 +141,7 @@ async fn crashed_node_is_noticed_within_about_a_heartbeat() {
     let Some(server) = NatsServer::new() else { return };
     let mut nodes = group(&[server.url()]).await;
     // Only after a while does the server's "no responders" count.
-    sleep(Timings::default().silence + Duration::from_millis(300)).await;
+    sleep(Timings::fast().silence + Duration::from_millis(300)).await;
     let held = nodes[0].lock("a").handover(Handover::Fast).acquire().await.unwrap();
     let token = held.token();
     let gone = nodes.remove(0);
@@ -152,7 +152,7 @@ async fn crashed_node_is_noticed_within_about_a_heartbeat() {
     let next = next.await.unwrap().unwrap();
     eprintln!("the next holder after {:?}", start.elapsed());
     assert!(next.token() > token);
-    assert!(start.elapsed() < Timings::default().silence, "{:?}", start.elapsed());
+    assert!(start.elapsed() < Timings::fast().silence, "{:?}", start.elapsed());
     // It restarts as another process.
     let again = builder(&server.url(), 0).start().await.unwrap();
     timeout(LONG, again.ready()).await.unwrap().unwrap();
@@ -165,7 +165,7 @@ async fn group_survives_restart_of_server() {
     let timings = Timings {
         silence: Duration::from_secs(20),
         lease: Duration::from_secs(19),
-        ..Timings::default()
+        ..Timings::fast()
     };
     let mut nodes = Vec::new();
     for i in 0..3 {
@@ -206,7 +206,7 @@ async fn held_lock_survives_restart_of_server() {
         server.start();
         let away = start.elapsed();
         // A lease without the server, then a lease with it.
-        sleep(Timings::default().lease * 2).await;
+        sleep(Timings::fast().lease * 2).await;
         if away > Duration::from_millis(450) {
             eprintln!("away for {away:?}: the machine is too busy to tell");
         } else {
@@ -272,8 +272,7 @@ async fn wrong_key_and_garbage_on_subjects_do_no_harm() {
     let Some(server) = NatsServer::new() else { return };
     let nodes = group(&[server.url()]).await;
     let mut events = nodes[0].events();
-    let stranger =
-        Node::builder().nats(server.url()).pre_shared_key([8; 32]).start().await.unwrap();
+    let stranger = crate::fast().nats(server.url()).pre_shared_key([8; 32]).start().await.unwrap();
     assert!(refusal(&mut events).await.contains("wrong key"));
     assert!(!stranger.status().member);
     drop(stranger);
@@ -311,7 +310,7 @@ async fn groups_with_different_names_or_prefixes_stay_apart() {
     let url = server.url();
     let mut nodes = Vec::new();
     for (cluster, place) in [("a", url.clone()), ("b", url.clone()), ("a", format!("{url}.more"))] {
-        let node = Node::builder().cluster(cluster).nats(place).founders(2).start().await;
+        let node = crate::fast().cluster(cluster).nats(place).founders(2).start().await;
         nodes.push(node.unwrap());
     }
     sleep(Duration::from_millis(1500)).await;
@@ -319,15 +318,15 @@ async fn groups_with_different_names_or_prefixes_stay_apart() {
         assert!(!node.status().member);
         assert!(node.what_is_missing().unwrap().contains("1 of 2 founders"), "{node:?}");
     }
-    let friend = Node::builder().cluster("a").nats(url).founders(2).join();
+    let friend = crate::fast().cluster("a").nats(url).founders(2).join();
     timeout(LONG, friend).await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn remote_server_requires_protection() {
-    let open = Node::builder().nats("nats://broker.example:4222").start().await;
+    let open = crate::fast().nats("nats://broker.example:4222").start().await;
     assert!(matches!(open, Err(Error::Config(_))), "{open:?}");
-    let wrong = Node::builder().nats("http://broker").insecure().start().await;
+    let wrong = crate::fast().nats("http://broker").insecure().start().await;
     assert!(matches!(wrong, Err(Error::Config(_))), "{wrong:?}");
 }
 
@@ -336,7 +335,7 @@ async fn invalid_credentials_are_refused_at_once() {
     let folder = std::env::temp_dir().join(format!("konk-creds-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("me.creds");
-    let start = || Node::builder().nats("nats://127.0.0.1:1").nats_credentials(&file).start();
+    let start = || crate::fast().nats("nats://127.0.0.1:1").nats_credentials(&file).start();
     let missing = start().await.unwrap_err().to_string();
     assert!(missing.contains("me.creds"), "{missing}");
     for wrong in ["", "hello", "-----BEGIN NATS USER JWT-----\nx\n------END NATS USER JWT------\n"]

@@ -8,7 +8,7 @@ use konklave::{Handover, LockAlgorithm, State, Timings};
 const MS: Duration = Duration::from_millis(1);
 
 fn cluster(algorithm: LockAlgorithm, n: usize) -> Cluster {
-    Cluster::with_lock_algorithm(algorithm, n, 0, Timings::default())
+    Cluster::with_lock_algorithm(algorithm, n, 0, Timings::fast())
 }
 
 fn lifted() -> impl Iterator<Item = LockAlgorithm> {
@@ -19,7 +19,7 @@ fn lifted() -> impl Iterator<Item = LockAlgorithm> {
 /// nodes.
 fn costs(algorithm: LockAlgorithm, n: usize, mode: Handover) -> Vec<(u64, Duration)> {
     // Heartbeats so rare that answers to pings are not batched and do not count among the following frames.
-    let timings = Timings { heartbeat: 250 * MS, ..Timings::default() };
+    let timings = Timings { heartbeat: 250 * MS, ..Timings::fast() };
     let cluster = Cluster::with_lock_algorithm(algorithm, n, 0, timings);
     // All messages have the same delay, so times count hops.
     cluster.delay(MS, MS);

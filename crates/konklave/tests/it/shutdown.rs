@@ -69,7 +69,7 @@ fn waiting_requests_end_when_node_leaves_or_crashes() {
 
 /// A node whose other founder never starts.
 async fn alone(port: &str) -> Node {
-    Node::builder().seeds([port, "127.0.0.1:1"]).listen(port).start().await.unwrap()
+    crate::fast().seeds([port, "127.0.0.1:1"]).listen(port).start().await.unwrap()
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ fn node_ends_with_its_runtime() {
     };
     let (ours, theirs) = (runtime(), runtime());
     let node = theirs.block_on(async {
-        let node = Node::builder().found_alone().start().await.unwrap();
+        let node = crate::fast().found_alone().start().await.unwrap();
         node.ready().await.unwrap();
         node
     });
@@ -149,7 +149,7 @@ fn node_ends_with_its_runtime() {
 fn node_ends_with_runtime_that_stops_at_once() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let theirs = runtime();
-    let node = theirs.block_on(Node::builder().found_alone().start()).unwrap();
+    let node = theirs.block_on(crate::fast().found_alone().start()).unwrap();
     drop(theirs);
     runtime().block_on(async {
         let waited = timeout(LONG, node.lock("a").acquire()).await.expect("nobody waits");
@@ -159,8 +159,8 @@ fn node_ends_with_runtime_that_stops_at_once() {
 
 #[tokio::test]
 async fn any_timeout_is_accepted() {
-    let timings = Timings { keep: Duration::MAX, ..Timings::default() };
-    let node = Node::builder().found_alone().timings(timings).join().await.unwrap();
+    let timings = Timings { keep: Duration::MAX, ..Timings::fast() };
+    let node = crate::fast().found_alone().timings(timings).join().await.unwrap();
     node.lock("a").timeout(Duration::MAX).acquire().await.unwrap().release().await.unwrap();
     let both = node.lock_all(["a", "b"]).timeout(Duration::MAX).acquire().await.unwrap();
     both.release().await.unwrap();
@@ -169,15 +169,15 @@ async fn any_timeout_is_accepted() {
     node.lock("a").acquire().await.unwrap().release().await.unwrap();
     let ever = Duration::MAX;
     for timings in [
-        Timings { lease: ever, ..Timings::default() },
-        Timings { silence: ever, ..Timings::default() },
-        Timings { heartbeat: ever, ..Timings::default() },
-        Timings { unit: ever, ..Timings::default() },
+        Timings { lease: ever, ..Timings::fast() },
+        Timings { silence: ever, ..Timings::fast() },
+        Timings { heartbeat: ever, ..Timings::fast() },
+        Timings { unit: ever, ..Timings::fast() },
     ] {
-        let refused = Node::builder().timings(timings).start().await;
+        let refused = crate::fast().timings(timings).start().await;
         assert!(matches!(refused, Err(Error::Config(_))), "{refused:?}");
     }
-    assert!(matches!(Node::builder().founders(0).start().await, Err(Error::Config(_))));
+    assert!(matches!(crate::fast().founders(0).start().await, Err(Error::Config(_))));
 }
 
 #[test]
@@ -302,7 +302,7 @@ async fn leave_closes_port_and_data_directory() {
     let folder = std::env::temp_dir().join(format!("konklave-again-{}", std::process::id()));
     let mut port = "127.0.0.1:0".to_owned();
     for _ in 0..5 {
-        let node = Node::builder().listen(&port).data_dir(&folder).found_alone();
+        let node = crate::fast().listen(&port).data_dir(&folder).found_alone();
         let node = node.join().await.expect("port and folder are free");
         port = node.address().unwrap().to_string();
         node.leave().await.unwrap();
@@ -313,7 +313,7 @@ async fn leave_closes_port_and_data_directory() {
 #[cfg(feature = "nats")]
 #[test]
 fn debug_output_hides_passwords() {
-    let builder = Node::builder().nats("nats://user:hush@a:4222,hush2@b/p").pre_shared_key("hush3");
+    let builder = crate::fast().nats("nats://user:hush@a:4222,hush2@b/p").pre_shared_key("hush3");
     let shown = format!("{builder:?}");
     assert!(!shown.contains("hush") && shown.contains("nats://…@a:4222"), "{shown}");
 }

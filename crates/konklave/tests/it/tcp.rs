@@ -22,7 +22,7 @@ fn addresses(n: usize) -> Vec<String> {
 
 fn builder(addresses: &[String], i: usize) -> Builder {
     let name = format!("n{i}");
-    Node::builder().name(name).listen(addresses[i].clone()).seeds(addresses.iter().cloned())
+    crate::fast().name(name).listen(addresses[i].clone()).seeds(addresses.iter().cloned())
 }
 
 pub(crate) async fn group(
@@ -46,7 +46,7 @@ async fn quiet_group() -> Vec<Node> {
         heartbeat: LONG,
         silence: 10 * LONG,
         lease: 5 * LONG,
-        ..Default::default()
+        ..konklave::Timings::fast()
     };
     group(3, |b, _| b.timings(timings)).await.0
 }
@@ -77,14 +77,14 @@ async fn with_a_shared_key() {
     lock_around(&nodes).await;
     // A peer with another key is refused; both sides report the reason.
     let mut events = nodes[0].events();
-    let stranger = Node::builder().id(77).seeds(addresses.clone()).pre_shared_key([8; 32]);
+    let stranger = crate::fast().id(77).seeds(addresses.clone()).pre_shared_key([8; 32]);
     let stranger = stranger.start().await.unwrap();
     let mut theirs = stranger.events();
     for events in [&mut events, &mut theirs] {
         assert!(refusal(events).await.contains("wrong key"));
     }
     assert!(!stranger.status().member);
-    let keyless = Node::builder().id(78).seeds(addresses).start().await.unwrap();
+    let keyless = crate::fast().id(78).seeds(addresses).start().await.unwrap();
     let mut events = keyless.events();
     let refused = timeout(LONG, events.next()).await.unwrap();
     assert!(matches!(refused, Some(Event::Refused { .. })), "{refused:?}");
@@ -145,7 +145,7 @@ async fn crash_of_last_joined_node_is_noticed_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn non_founder_joins_and_leaves() {
     let (mut nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
-    let fourth = Node::builder().name("n3").seeds(addresses).pre_shared_key(KEY);
+    let fourth = crate::fast().name("n3").seeds(addresses).pre_shared_key(KEY);
     nodes.push(timeout(LONG, fourth.join()).await.unwrap().unwrap());
     lock_around(&nodes).await;
     assert_eq!(nodes[1].status().members.len(), 4);
@@ -211,7 +211,7 @@ async fn failing_disk_keeps_node_out_and_is_reported() {
     let _ = std::fs::remove_dir_all(&folder);
     // In the way of the temporary file.
     std::fs::create_dir_all(folder.join("node.json.new")).unwrap();
-    let node = Node::builder().data_dir(&folder).start().await.unwrap();
+    let node = crate::fast().data_dir(&folder).start().await.unwrap();
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(node.status().trouble.unwrap().contains("node.json"));
     assert!(!folder.join("node.json").exists());
@@ -258,8 +258,8 @@ async fn garbage_on_port_is_refused() {
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let mut events = nodes[0].events();
     let wrong_version = [b"KNKL".to_vec(), vec![0xee, 0xee, 4, 0, 0, 0, 0, 0]].concat();
-    let too_long = [b"KNKL".to_vec(), vec![6, 0, 0xff, 0xff]].concat();
-    let no_sense = [b"KNKL".to_vec(), vec![6, 0, 3, 0, 0xff, 0xff, 0xff]].concat();
+    let too_long = [b"KNKL".to_vec(), vec![7, 0, 0xff, 0xff]].concat();
+    let no_sense = [b"KNKL".to_vec(), vec![7, 0, 3, 0, 0xff, 0xff, 0xff]].concat();
     let http = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
     for (bytes, why) in [
         (wrong_version, "version 61166"),
@@ -296,7 +296,7 @@ async fn silent_connections_do_not_keep_members_out() {
         });
     }
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let late = Node::builder().name("late").seeds(addresses).pre_shared_key(KEY).start();
+    let late = crate::fast().name("late").seeds(addresses).pre_shared_key(KEY).start();
     let late = late.await.unwrap();
     timeout(LONG, late.ready()).await.expect("it gets in").unwrap();
     silent.shutdown().await;
@@ -305,10 +305,10 @@ async fn silent_connections_do_not_keep_members_out() {
 
 #[tokio::test]
 async fn listening_beyond_loopback_requires_protection() {
-    let open = Node::builder().listen("0.0.0.0:0").start().await;
+    let open = crate::fast().listen("0.0.0.0:0").start().await;
     assert!(matches!(open, Err(Error::Config(_))), "{open:?}");
-    assert!(Node::builder().listen("0.0.0.0:0").insecure().start().await.is_ok());
-    assert!(Node::builder().pre_shared_key("short").start().await.is_err());
+    assert!(crate::fast().listen("0.0.0.0:0").insecure().start().await.is_ok());
+    assert!(crate::fast().pre_shared_key("short").start().await.is_err());
 }
 
 /// A cached lock is granted without waiting, so a task in a loop never yields by itself.
@@ -427,7 +427,7 @@ async fn node_with_other_lease_is_refused_with_reason() {
     let mut events = nodes[0].events();
     let lease = Duration::from_secs(8);
     let timings = konklave::Timings { lease, ..Default::default() };
-    let stranger = Node::builder().id(77).seeds(addresses).timings(timings);
+    let stranger = crate::fast().id(77).seeds(addresses).timings(timings);
     let stranger = stranger.start().await.unwrap();
     assert_eq!(refusal(&mut events).await, "its lease is 8s, ours 1s");
     assert!(!stranger.status().member);
@@ -438,7 +438,7 @@ async fn node_with_other_lock_algorithm_is_refused_with_reason() {
     let (nodes, addresses) = group(2, |b, _| b.lock_algorithm(LockAlgorithm::NaimiTrehel)).await;
     let mut events = nodes[0].events();
     let stranger =
-        Node::builder().id(77).seeds(addresses).lock_algorithm(LockAlgorithm::SuzukiKasami);
+        crate::fast().id(77).seeds(addresses).lock_algorithm(LockAlgorithm::SuzukiKasami);
     let stranger = stranger.start().await.unwrap();
     assert_eq!(refusal(&mut events).await, "its mutex is suzuki-kasami, ours naimi-trehel");
     let reason = "its mutex is naimi-trehel, ours suzuki-kasami";

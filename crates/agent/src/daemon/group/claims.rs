@@ -10,7 +10,7 @@ use super::nested_sessions::NestedSessions;
 use super::problem;
 use crate::clock::Moment;
 use crate::recorder::Recorder;
-use crate::service::{BoxFuture, HeldClaim, Problem};
+use crate::service::{BoxFuture, HeldClaim, Lost, Problem};
 
 /// A guard of the library: a lock or a slot, or leadership.
 pub(super) enum AnyGuard {
@@ -81,7 +81,7 @@ impl GroupClaim {
         Self { held, name, node, recorder, losses, _registered: registered }
     }
 
-    fn reason(&self) -> String {
+    fn lost_grant(&self) -> Lost {
         let quorum = self.node.status().quorum;
         let loss = match &self.held {
             AnyGuard::Lock(guard) => guard.loss(),
@@ -94,9 +94,11 @@ impl GroupClaim {
             Some(loss) => loss.to_string(),
             None => "the member of this agent has ended".to_owned(),
         };
+        // The group fences the grant for its lease: it may be resumed until then.
+        let resumable = loss == Some(Loss::Excluded);
         let what = json!({ "name": self.name, "token": self.held.token(), "why": why });
-        self.recorder.note("lost", what);
-        why
+        self.recorder.note(if resumable { "interrupted" } else { "lost" }, what);
+        Lost { why, resumable }
     }
 }
 
@@ -114,13 +116,13 @@ impl HeldClaim for GroupClaim {
         })
     }
 
-    fn lost(&mut self) -> BoxFuture<'_, String> {
+    fn lost(&mut self) -> BoxFuture<'_, Lost> {
         Box::pin(async {
             match &self.held {
                 AnyGuard::Lock(guard) => guard.lost().await,
                 AnyGuard::Leadership(leadership) => leadership.lost().await,
             }
-            self.reason()
+            self.lost_grant()
         })
     }
 

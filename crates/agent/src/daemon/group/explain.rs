@@ -2,7 +2,7 @@
 
 use konklave::{Holder, LockStatus, MemberStatus, Status, Waiter, Why, WhyState};
 
-use super::report::{NO_VIEW, advised, called, hears, mode};
+use super::report::{NO_VIEW, advised, called, hears, mode, refusals};
 use crate::protocol::{Explanation, counted};
 
 pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
@@ -13,14 +13,16 @@ pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
         why.lock.iter().chain(status.locks.iter().filter(others)).collect();
     let free = match why.state {
         WhyState::NoGroup => {
-            let missing = why.missing.as_deref().unwrap_or("it is looking for other agents");
-            reasons.push(format!("this agent is in no group: {}", advised(missing)));
+            let missing = advised(status).unwrap_or("it is looking for other agents".into());
+            reasons.push(format!("this agent is in no group: {missing}"));
+            reasons.extend(refusals(status));
             false
         }
         WhyState::NoQuorum => {
             reasons.push(
                 "this agent hears no majority of the voters, so it grants nothing".to_owned(),
             );
+            reasons.extend(refusals(status));
             false
         }
         WhyState::Deadlock => {

@@ -2,7 +2,7 @@
 
 use std::time::UNIX_EPOCH;
 
-use konklave::{Event, Node, Status as NodeStatus};
+use konklave::{Event, Node, Remedy, Status as NodeStatus};
 use serde_json::json;
 
 use crate::protocol::{
@@ -112,16 +112,76 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
     }
 }
 
-/// The reasons why an agent is in no group, with the flags of `konklave agent` that help. The library has no
-/// flags, so they are added here.
-pub(in crate::daemon) fn advised(missing: &str) -> String {
-    [
-        ("told to do it alone", "--found-alone"),
-        ("found a new generation here", "--found-alone"),
-        ("how many founders there are", "--founders N"),
-    ]
-    .iter()
-    .fold(missing.to_owned(), |text, (way, flag)| text.replace(way, &format!("{way} ({flag})")))
+/// Why an agent is in no group, and what helps; `None` if nothing is missing. The library has no flags, so they are
+/// added here. What is safe comes first: two agents with --found-alone would be two groups.
+pub(in crate::daemon) fn advised(told: &NodeStatus) -> Option<String> {
+    let missing = told.missing.as_deref()?;
+    Some(match told.remedy {
+        Some(Remedy::StartFounders) => format!(
+            "{missing}\n  start their agents, or open the way to their ports\n  \
+             only if they are lost for good: restart one agent with --found-alone"
+        ),
+        Some(Remedy::StartMembers) => format!(
+            "{missing}\n  start their agents, or open the way to their ports\n  \
+             only if they are lost for good: restart one agent with --found-alone, which begins a new generation"
+        ),
+        Some(Remedy::NameFounders) => format!("{missing}\n  set it on all agents: --founders N"),
+        Some(Remedy::Reconnect) => format!(
+            "{missing}\n  open the way between this machine and the others: each agent must reach every other one"
+        ),
+        Some(_) | None => missing.to_owned(),
+    })
+}
+
+/// The refused connections of the last minute, for `doctor` and `why`.
+pub(super) fn refusals(told: &NodeStatus) -> impl Iterator<Item = String> + '_ {
+    told.refusals.iter().filter(|refused| !refused.caller).map(|refused| {
+        format!("{} is refused: {}{}", refused.address, refused.reason, remedy(&refused.reason))
+    })
+}
+
+/// What helps against a refusal, if that is more than its reason says.
+fn remedy(reason: &str) -> &'static str {
+    let about = |word: &str| reason.to_ascii_lowercase().contains(word);
+    match () {
+        () if about("expired") => {
+            "\n  renew the certificate (tls-certificate) on the machine that has it, then reload its agent (HUP)"
+        }
+        () if about("its lease is") => {
+            "\n  all agents need the same --lease and --profile: correct one of them, and restart it"
+        }
+        () if about("its mutex is") => {
+            "\n  all agents need the same --mutex: correct one of them, and restart it"
+        }
+        () => "",
+    }
+}
+
+/// The findings about other groups, and about peers that are kept out.
+fn outsiders(told: &NodeStatus, find: &mut impl FnMut(&str, bool, String)) {
+    for outsider in &told.outsiders {
+        let name = called(&outsider.name, outsider.node);
+        match outsider.generation {
+            Some(generation) => find(
+                "split group",
+                false,
+                format!(
+                    "{name} is in another group of the same name (generation {generation}, this one is {}): a lock \
+                     may have a holder in each\n  \
+                     decide which group goes on, stop the agents of the other one, and let them join it",
+                    told.view.unwrap_or_default().0
+                ),
+            ),
+            None => find(
+                "outsider",
+                false,
+                format!(
+                    "{name} reaches this agent, but is in no group: it is joining, or does not reach every member \
+                     (partial partition)\n  ask its own doctor, and open the way between it and each member"
+                ),
+            ),
+        }
+    }
 }
 
 /// The kind of an event, the name it concerns, and a description.
@@ -229,7 +289,7 @@ pub(super) fn examine(told: &NodeStatus, protected: bool, kept: bool) -> Vec<Fin
         (None, false) => {
             find("group", false, "this agent is not a member: it has left or is joining".into())
         }
-        (Some(missing), _) => find("group", false, advised(missing)),
+        (Some(_), _) => find("group", false, advised(told).unwrap_or_default()),
     }
     if quorum.of == 0 {
         find("majority", false, NO_VIEW.into());
@@ -241,6 +301,8 @@ pub(super) fn examine(told: &NodeStatus, protected: bool, kept: bool) -> Vec<Fin
         let what = if member.suspected { "suspected of a crash" } else { "no connection" };
         find("member", false, format!("{name}: {what}; is its agent running and reachable?"));
     }
+    outsiders(told, &mut find);
+    refusals(told).for_each(|refusal| find("connection", false, refusal));
     match &told.trouble {
         None if kept => find("data directory", true, "writable".into()),
         None => find("data directory", true, "none (--dev): nothing is stored".into()),

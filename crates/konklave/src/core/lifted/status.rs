@@ -12,6 +12,7 @@ use crate::status::Event;
 use crate::table::{ClaimId, Grant, Key, Lock, LockMode, Name, QueuedRequest, Space};
 use crate::token::Token;
 
+/// A grant in the form of the table. Its lease is 0: that of the group.
 fn grant(member: Member, token: Token, party: &NotedClaim, fenced: bool) -> Grant {
     let NotedClaim { session, number, safe, ref label, .. } = *party;
     let claim = ClaimId { member, session, number };
@@ -20,6 +21,7 @@ fn grant(member: Member, token: Token, party: &NotedClaim, fenced: bool) -> Gran
         mode: LockMode::Exclusive,
         token,
         safe,
+        lease: 0,
         fenced,
         revoked: false,
         label: label.clone(),
@@ -30,7 +32,8 @@ fn waiting(member: Member, party: &NotedClaim) -> QueuedRequest {
     let NotedClaim { session, number, safe, ref label, .. } = *party;
     let claim = ClaimId { member, session, number };
     let label = label.clone();
-    QueuedRequest { claim, mode: LockMode::Exclusive, wait: true, safe, priority: 0, label }
+    let (mode, wait, lease, priority) = (LockMode::Exclusive, true, 0, 0);
+    QueuedRequest { claim, mode, wait, safe, lease, priority, label }
 }
 
 impl Core {

@@ -18,8 +18,7 @@ const MS: Duration = Duration::from_millis(1);
 
 #[test]
 fn new_view_forgets_many_idle_names() {
-    let cluster =
-        Cluster::with_lock_algorithm(LockAlgorithm::SuzukiKasami, 3, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::SuzukiKasami, 3, 0, Timings::fast());
     let epoch = || cluster.node(1).status().view.map(|(_, epoch)| epoch);
     cluster.block_on(async {
         let node = cluster.node(0);
@@ -45,8 +44,7 @@ fn new_view_forgets_many_idle_names() {
 
 #[test]
 fn new_view_forgets_long_idle_names() {
-    let cluster =
-        Cluster::with_lock_algorithm(LockAlgorithm::SuzukiKasami, 3, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::SuzukiKasami, 3, 0, Timings::fast());
     let epoch = || cluster.node(1).status().view.map(|(_, epoch)| epoch);
     cluster.block_on(async {
         let node = cluster.node(0);
@@ -71,8 +69,7 @@ fn new_view_forgets_long_idle_names() {
 /// held.
 #[test]
 fn withdrawn_request_releases_held_back_grant() {
-    let cluster =
-        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 1, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 1, 0, Timings::fast());
     let node = cluster.node(0);
     for drops in [false, true] {
         cluster.block_on(async {
@@ -95,8 +92,7 @@ fn withdrawn_request_releases_held_back_grant() {
 /// If the lease ends meanwhile, the request is submitted again.
 #[test]
 fn held_back_grant_is_requested_again_after_lease_ends() {
-    let cluster =
-        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::fast());
     let node = cluster.node(0);
     cluster.block_on(async {
         let lost = node.lock("b").acquire().await.unwrap();
@@ -118,8 +114,7 @@ fn held_back_grant_is_requested_again_after_lease_ends() {
 /// If the lock is revoked meanwhile, the request of another node is served, and then the held-back one.
 #[test]
 fn held_back_grant_can_be_revoked() {
-    let cluster =
-        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::fast());
     let node = cluster.node(0);
     cluster.block_on(async {
         drop(node.lock("a").acquire().await.unwrap());
@@ -145,7 +140,7 @@ fn held_back_grant_can_be_revoked() {
 #[test]
 fn held_back_grant_revoked_twice_has_one_holder() {
     for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
-        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::fast());
         let node = cluster.node(0);
         cluster.block_on(async {
             node.shared().with(|core, _| core.unsaved = true);
@@ -180,8 +175,7 @@ fn ask(cluster: &Cluster, request: LockRequest) -> Rc<RefCell<Option<Result<Guar
 /// Fast although it is idle here: a lease-safe grant needs a majority that knows of it.
 #[test]
 fn idle_lock_is_granted_lease_safe_only_after_majority_noted_it() {
-    let cluster =
-        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::fast());
     let node = cluster.node(1);
     cluster.block_on(async {
         drop(node.lock("a").handover(Handover::Fast).acquire().await.unwrap());
@@ -200,8 +194,7 @@ fn idle_lock_is_granted_lease_safe_only_after_majority_noted_it() {
 /// An excluded holder may still use the lock.
 #[test]
 fn idle_lock_is_not_granted_while_fenced() {
-    let cluster =
-        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::fast());
     let node = cluster.node(0);
     cluster.block_on(async {
         let held = cluster.node(2).lock("a").acquire().await.unwrap();
@@ -219,8 +212,7 @@ fn idle_lock_is_not_granted_while_fenced() {
 
 #[test]
 fn idle_lock_is_not_granted_without_lease() {
-    let cluster =
-        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::fast());
     let node = cluster.node(1);
     cluster.block_on(async {
         let held = node.lock("a").acquire().await.unwrap();
@@ -236,8 +228,7 @@ fn idle_lock_is_not_granted_without_lease() {
 /// Scenario: a refusal by the last holder arrives after the lock, while the grant is still held back.
 #[test]
 fn late_refusal_does_not_cancel_grant() {
-    let cluster =
-        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::fast());
     let node = cluster.node(0);
     cluster.block_on(async {
         drop(node.lock("a").acquire().await.unwrap());

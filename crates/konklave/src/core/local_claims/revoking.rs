@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::{Core, LocalClaims, LocalGrant};
+use crate::builder::held_for;
 use crate::error::Error;
 use crate::status::Loss;
 use crate::table::{ClaimId, Key, Op};
@@ -87,7 +88,7 @@ impl Core {
         }
         // An idle lock is released at once. A lock in use is released by its user, who may have got it from
         // the revoked holder without a message.
-        if let Some(cached) = self.claims.cached.remove(key)
+        if let Some(cached) = self.claims.remove_cached(key)
             && cached.user.is_none()
         {
             self.submit(Op::Release { claim: cached.claim, key: key.clone() });
@@ -119,8 +120,8 @@ impl Core {
 
     /// Tells the local holder that its grant is revoked, and gives it the promised time to release it.
     pub(in crate::core) fn revoke_local_grant(&mut self, number: u64) {
-        let due = self.now + self.config.timings.held_for();
         if let Some(held) = self.lose(number, Loss::Revoked) {
+            let due = self.now + held_for(held.lease);
             self.claims.revoked.insert(number, (due, held));
         }
     }

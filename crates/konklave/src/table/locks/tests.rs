@@ -22,7 +22,7 @@ fn key() -> Key {
 
 fn acquire(claim: ClaimId, mode: LockMode) -> Op {
     let label = "".into();
-    Op::Acquire { claim, key: key(), mode, wait: true, safe: true, priority: 0, label }
+    Op::Acquire { claim, key: key(), mode, wait: true, safe: true, lease: 1000, priority: 0, label }
 }
 
 fn apply(table: &mut Table, op: Op) -> Vec<ClaimId> {
@@ -89,8 +89,8 @@ fn excluded_holder_is_fenced_until_lease_expires() {
     let mut table = request();
     table.install(view(1), &[member(1)], &nobody, &mut out);
     assert_eq!(granted(&out), []);
-    assert_eq!(table.fenced(), [member(0)]);
-    assert_eq!(apply(&mut table, Op::LeaseExpired { member: member(0) }), [b]);
+    assert_eq!(table.fenced(), [(member(0), 1000)]);
+    assert_eq!(apply(&mut table, Op::LeaseExpired { member: member(0), lease: 1000 }), [b]);
     // It left in order.
     let mut table = request();
     table.install(view(1), &[member(1)], &left, &mut out);
@@ -104,7 +104,7 @@ fn excluded_holder_is_fenced_until_lease_expires() {
         }
         table.install(view(2), &[member(1), reborn], &nobody, &mut out);
         assert_eq!(granted(&std::mem::take(&mut out)), []);
-        assert_eq!(apply(&mut table, Op::LeaseExpired { member: member(0) }), [b]);
+        assert_eq!(apply(&mut table, Op::LeaseExpired { member: member(0), lease: 1000 }), [b]);
     }
 }
 
@@ -116,7 +116,7 @@ fn locks_are_served_in_same_order_at_all_members() {
         let key = Key { space: Space::Lock, name: format!("l{name}").into() };
         let (mode, label) = (LockMode::Exclusive, "".into());
         let claim = claim(id, name);
-        Op::Acquire { claim, key, mode, wait: true, safe: false, priority: 0, label }
+        Op::Acquire { claim, key, mode, wait: true, safe: false, lease: 1000, priority: 0, label }
     };
     let mut old = Table::default();
     for name in (0..200).map(|i| i * 77 % 200) {
@@ -150,6 +150,7 @@ fn try_request_is_refused_unless_lock_may_be_cached() {
         mode,
         wait: false,
         safe: true,
+        lease: 1000,
         priority: 0,
         label: label.clone(),
     };
@@ -180,7 +181,7 @@ proptest! {
             let claim = claim(id, number);
             let label: Arc<str> = "".into();
             let ask = |mode| Op::Acquire {
-                claim, key: key(), mode, wait, safe: wait, priority: 0, label: label.clone(),
+                claim, key: key(), mode, wait, safe: wait, lease: 1000, priority: 0, label: label.clone(),
             };
             let taken = |l: &Lock| {
                 l.holders.iter().any(|g| g.claim == claim) || l.queue.iter().any(|w| w.claim == claim)

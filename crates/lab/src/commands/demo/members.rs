@@ -52,7 +52,7 @@ pub(super) fn kill_holder(out: &mut impl Write) -> Result<(), Failure> {
     out.flush()?;
     let new = second.token(until)?;
     let after = killed.elapsed().as_millis();
-    let lease = Timings::default().lease.as_millis();
+    let lease = Timings::fast().lease.as_millis();
     let written = resource.admit(new);
     writeln!(out, "  member 2 holds the lock; its write with token {new} is {}", said(written))?;
     let late = resource.admit(old);
@@ -148,6 +148,7 @@ pub(crate) fn member(args: &DemoMemberArgs) -> Done {
     });
     let listen = args.seeds.get(args.index).ok_or_else(|| unavailable("no such member"))?;
     let builder = Node::builder()
+        .timings(Timings::fast())
         .name(format!("member {}", args.index + 1))
         .cluster("demo")
         .listen(listen.clone())
