@@ -10,6 +10,8 @@ pub trait Meter<P: Process> {
     fn on_indication(&mut self, now: u64, at: ProcessId, indication: &P::Indication);
     /// A process crashed.
     fn on_crash(&mut self, _now: u64, _at: ProcessId) {}
+    /// A process restarted.
+    fn on_restart(&mut self, _at: ProcessId) {}
 }
 
 impl<P: Process> Meter<P> for () {

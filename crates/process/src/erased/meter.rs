@@ -15,6 +15,7 @@ trait Object: Send {
     fn on_request(&mut self, now: u64, at: ProcessId, request: &AnyData);
     fn on_indication(&mut self, now: u64, at: ProcessId, indication: &AnyData);
     fn on_crash(&mut self, now: u64, at: ProcessId);
+    fn on_restart(&mut self, at: ProcessId);
 }
 
 /// Measures of processes of type `P`.
@@ -32,6 +33,9 @@ impl<P: Recordable, T: Meter<P> + Send + 'static> Object for Typed<P, T> {
     }
     fn on_crash(&mut self, now: u64, at: ProcessId) {
         self.0.on_crash(now, at);
+    }
+    fn on_restart(&mut self, at: ProcessId) {
+        self.0.on_restart(at);
     }
 }
 
@@ -56,6 +60,9 @@ impl Meter<AnyProcess> for AnyMeter {
     }
     fn on_crash(&mut self, now: u64, at: ProcessId) {
         self.0.on_crash(now, at);
+    }
+    fn on_restart(&mut self, at: ProcessId) {
+        self.0.on_restart(at);
     }
 }
 
