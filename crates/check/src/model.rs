@@ -202,6 +202,8 @@ impl Model {
                 state.spent.breaks += 1;
                 let both = 1 << (one * self.n() + other) | 1 << (other * self.n() + one);
                 (state.cut, state.broken) = (state.cut | both, state.broken | both);
+                let [one_id, other_id] = [one, other].map(|p| self.group.id(p as usize));
+                state.ledger.monitor.on_break(one_id, other_id);
                 if let Some(log) = log {
                     let (one, other) = (self.group.id(one as usize), self.group.id(other as usize));
                     log.happened(WorldEvent::Break(one, other));

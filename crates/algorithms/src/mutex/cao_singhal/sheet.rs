@@ -28,14 +28,14 @@ pub(super) const KEEP_TRANSFERS: Mistake = Mistake {
     name: "keep-transfers",
     what: "the same, and who gives a lock back remembers whom to pass it on to",
     breaks: "deadlock",
-    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0 --property deadlock",
 };
 pub(super) const NO_RELEASE_BUFFER: Mistake = Mistake {
     name: "no-release-buffer",
     what: "an arbiter ignores the release of one who got its lock from another, if it is faster \
            than that other's release",
     breaks: "deadlock",
-    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0 --property deadlock",
 };
 pub(super) const DROP_EARLY_INQUIRE: Mistake = Mistake {
     name: "drop-early-inquire",
