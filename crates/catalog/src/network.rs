@@ -7,7 +7,7 @@ use std::time::Duration;
 use konklave_algorithms::Pause;
 use konklave_net::{Ending, FaultKind, NetConfig, NetFault, Parts, PauseContext, Transport};
 use konklave_process::{AnyData, Application, ProcessId, Rng};
-use konklave_sim::{Fault, Memory, Pace, What, When};
+use konklave_sim::{Fault, Memory, Pace, Struck, What, When};
 use konklave_trace::{Footer, Recorder};
 
 use crate::real::{command, doubt_time_bounds};
@@ -94,6 +94,8 @@ pub(crate) fn run(
         violations,
         waiting: done.waiting,
         served,
+        down: done.down.len(),
+        struck: vec![Struck::Yes; plan.config.faults.len()],
         cut_off: done.ending == Ending::CutOff,
     };
     let mut report = report(entry, &plan, facts, &done.meter, &done.monitor);

@@ -19,7 +19,7 @@ pub struct Fault {
 /// When a fault begins.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum When {
-    /// StepHost this time, in T.
+    /// At this time, in T.
     Time(f64),
     /// Right after this many steps of the run.
     Step(u64),

@@ -25,10 +25,21 @@ pub(crate) struct Network {
     /// The broken links, each of which counts as two cuts. A link that broke twice is here twice.
     broken: Vec<(ProcessId, ProcessId)>,
     partitions: Vec<Partition>,
-    /// The faults of single messages, each with the number of messages that matched so far.
-    mishaps: Vec<(Selector, Mishap, u64)>,
+    /// The faults of single messages.
+    mishaps: Vec<MessageFault>,
     /// Whether no message can meet with anything but its delay.
     pub(crate) fault_free: bool,
+}
+
+/// A fault of a single message.
+#[derive(Debug)]
+struct MessageFault {
+    /// Its index among all faults.
+    index: usize,
+    selector: Selector,
+    mishap: Mishap,
+    /// How many messages matched so far.
+    seen: u64,
 }
 
 /// A partition of the group into sides.
@@ -61,15 +72,17 @@ impl Network {
             | Delay::PerLink(..)
             | Delay::Hops(_) => (1, 1, Some(config.delay.clone())),
         };
-        let mishaps: Vec<(Selector, Mishap, u64)> = config
-            .faults
-            .iter()
-            .filter_map(|fault| match &fault.what {
-                What::Message(selector, mishap) => Some((selector.clone(), *mishap, 0)),
+        let faults = config.faults.iter().enumerate();
+        let mishaps: Vec<MessageFault> = faults
+            .filter_map(|(index, fault)| match &fault.what {
+                What::Message(selector, mishap) => {
+                    let (selector, mishap) = (selector.clone(), *mishap);
+                    Some(MessageFault { index, selector, mishap, seen: 0 })
+                }
                 _ => None,
             })
             .collect();
-        let held_up = mishaps.iter().any(|(_, mishap, _)| matches!(mishap, Mishap::Delay(_)));
+        let held_up = mishaps.iter().any(|fault| matches!(fault.mishap, Mishap::Delay(_)));
         let mut network = Self {
             least,
             spread,
@@ -172,6 +185,12 @@ impl Network {
             })
     }
 
+    /// The faults of single messages: the index of each among all faults, the number of the message that it is
+    /// for, and how many messages matched so far.
+    pub(crate) fn mishaps(&self) -> impl Iterator<Item = (usize, u64, u64)> {
+        self.mishaps.iter().map(|fault| (fault.index, fault.selector.nth, fault.seen))
+    }
+
     /// The delay of a message, without faults.
     #[inline]
     pub(crate) fn delay(&self, from: ProcessId, to: ProcessId, rng: &mut Rng) -> Time {
@@ -197,7 +216,7 @@ impl Network {
         let mut extra = 0;
         let mut doubled = rng.chance(self.duplicate);
         let mut lost = rng.chance(self.loss) || self.is_separated(from, to, group);
-        for (selector, mishap, seen) in &mut self.mishaps {
+        for MessageFault { selector, mishap, seen, .. } in &mut self.mishaps {
             if !selector.fits(from, to, kind) {
                 continue;
             }

@@ -18,6 +18,8 @@ use crate::{Counts, Observer, Time, Wheel};
 
 pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) now: Time,
+    /// The time of the last step, lost message or fault: void events after it do not count.
+    pub(crate) acted: Time,
     pub(crate) counts: Counts,
     pub(crate) queue: Wheel<EventOf<P, M, O>>,
     pub(crate) network: Network,
@@ -38,6 +40,8 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     /// The messages of the application in flight, and how many were ever sent.
     pub(crate) stamps: (BTreeMap<u32, StampOf<P, M, O>>, u32),
     pub(crate) faulty: bool,
+    /// How many requests clients made and how many indications they got.
+    pub(crate) client_events: u64,
     /// The last step with an indication to a client.
     pub(crate) last_told: u64,
     pub(crate) app_messages: u32,
@@ -110,6 +114,7 @@ where
 
     /// The client makes a request.
     pub(crate) fn on_request(&mut self, id: ProcessId, request: &P::Request) {
+        self.client_events += 1;
         let verdict = self.ledger.on_request(self.now, id, request);
         self.note(verdict);
     }
@@ -207,9 +212,13 @@ where
     /// Drops an event at a process that is down; a message counts as lost.
     pub(crate) fn drop_for_crashed(&mut self, to: ProcessId, kind: EventKindOf<P, M, O>) {
         match kind {
-            EventKind::Message { from, message, tags } => self.lose(from, to, &message, &tags.1),
+            EventKind::Message { from, message, tags } => {
+                self.acted = self.now;
+                self.lose(from, to, &message, &tags.1);
+            }
             EventKind::Stamp(number) => {
                 if let Some(Stamp { from, tags, .. }) = self.stamps.0.remove(&number) {
+                    self.acted = self.now;
                     self.observer.on_lost(self.now, from, to, &tags.1);
                 }
             }
@@ -274,6 +283,7 @@ where
                 let verdict = world.ledger.on_indication(world.now, self.id, &indication);
                 world.note(verdict);
                 world.last_told = world.counts.steps;
+                world.client_events += 1;
                 self.ask_client = true;
             }
             Effect::SetTimer { timer, after } => {

@@ -26,11 +26,15 @@ impl Measures {
         let leader = properties.leader();
         Summary {
             leader: leader.map(|(p, _)| p),
+            leaders: Some(properties.leading())
+                .filter(|leading| leading.len() > 1)
+                .map_or_else(Vec::new, |leading| leading.iter().collect()),
             epoch: leader.map(|(_, epoch)| epoch),
             informed: properties.informed(),
             agreeing: properties.agreeing(),
             elections: self.elections,
             loops: self.loops,
+            looped: properties.looped(),
             time_to_leader: since_start(self.settled).filter(|_| self.leading.len() == 1),
             time_to_all: since_start(self.last_informed),
         }
@@ -82,11 +86,18 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
     }
 }
 
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 /// The measures of a run of elections; times in units of T.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
     /// Who led last.
     pub leader: Option<ProcessId>,
+    /// All that lead in the end, if they are several: one in each part of a divided topology.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leaders: Vec<ProcessId>,
     /// In which epoch.
     pub epoch: Option<u32>,
     /// How many know of a leader in the end.
@@ -95,8 +106,11 @@ pub struct Summary {
     pub agreeing: usize,
     /// How often someone came into office.
     pub elections: u64,
-    /// How many found that the topology has a loop.
+    /// How often a process found that the topology has a loop.
     pub loops: u64,
+    /// How many processes are left without a leader because of a loop.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub looped: usize,
     /// From the first start until one led and nobody else, for good; none if in the end nobody leads, or
     /// several do. In some algorithms everyone leads at first, alone: that does not count.
     pub time_to_leader: Option<f64>,

@@ -6,6 +6,7 @@ use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, Application, Effect, End,
     Input, Ledger, Monitor, ProcessId, ProcessSet, Verdict, Violation,
 };
+use konklave_sim::Struck;
 use konklave_trace::{
     Audit, Difference, EffectRecord, Entry as RunEntry, Footer, IncidentKind, InputRecord, Place,
     Replayer, Run, Step,
@@ -262,6 +263,8 @@ impl<'a> ReplayJudge<'a> {
                 .collect(),
             waiting: self.ledger.application.waiting(),
             served: self.is_served(plan),
+            down: self.down.len(),
+            struck: vec![Struck::Yes; plan.config.faults.len()],
             cut_off,
         };
         let mut report = report(self.entry, plan, facts, &self.ledger.meter, &self.ledger.monitor);

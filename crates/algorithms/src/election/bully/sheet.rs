@@ -7,7 +7,7 @@ use super::{Bully, Phase, Reign, Settings, timeout};
 use crate::election::Election;
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch, Winner,
+    SetupError, Switch, UsualRun, Winner,
 };
 
 const NO_GUARD: Mistake = Mistake {
@@ -81,7 +81,8 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "mode",
             values: &["textbook", "hardened"],
-            what: "as taught, or with numbered reigns (which promises one leader per epoch only)",
+            what: "as taught: if all start at once and an announcement overtakes their questions, the messages \
+                   grow exponentially with n; or with numbered reigns, which promises one leader per epoch only",
         },
         Switch {
             name: "timeout",
@@ -105,6 +106,7 @@ impl Inspect for Bully {
 impl Algorithm for Bully {
     type Problem = Election;
     const SHEET: DataSheet = SHEET;
+    const USUAL_RUN: UsualRun = UsualRun::HighestDown;
 
     fn sheet(setup: &Setup) -> DataSheet {
         if setup.chosen(&SHEET, "mode").is("textbook") {

@@ -37,7 +37,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
     idea: "Leaves ask their neighbour to be their parent, and so on inwards; who is asked on all \
            sides is the root.",
     source: "IEEE 1394-1995, tree identify; lecture \"Wahlverfahren\", election in FireWire",
-    assumes: &[Assumption::Reliable, Assumption::NoDuplicates, Assumption::NoCrash],
+    assumes: &[Assumption::ReliableLinks, Assumption::NoDuplicates, Assumption::AccurateDetector],
     topologies: &[Shape::Tree, Shape::Connected],
     winner: Some(Winner::Any),
     costs: &[
@@ -70,8 +70,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         },
     ],
     guarantees: &[
-        Guarantee::UniqueLeader,
-        Guarantee::UniquePerEpoch,
+        Guarantee::UniqueWhileUnchanged,
         Guarantee::Agreement,
         Guarantee::TerminationWithProbabilityOne,
         Guarantee::SpanningTree,
@@ -150,6 +149,11 @@ impl Algorithm for FireWire {
                 timing: Timing::new(&SHEET, setup),
             })),
         }
+    }
+
+    /// Every process feels a reset of the wire.
+    fn start_together(setup: &Setup) -> bool {
+        setup.chosen(&SHEET, "reset").is("wire")
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
