@@ -186,7 +186,8 @@ impl<P: Process<Request = NoRequest, Indication = Indication>> Monitor<P> for Pr
 /// The measures of suspicions.
 #[derive(Clone, Debug, Default)]
 pub struct Measures {
-    crashed: Vec<(ProcessId, u64)>,
+    /// The processes that are down, and since when.
+    crashed: BTreeMap<ProcessId, u64>,
     suspicions: u64,
     false_suspicions: u64,
     detection: Vec<u64>,
@@ -200,14 +201,18 @@ impl<P: Process<Request = NoRequest, Indication = Indication>> Meter<P> for Meas
     fn on_indication(&mut self, now: u64, _at: ProcessId, indication: &Indication) {
         let Indication::Suspect(suspect) = *indication else { return };
         self.suspicions += 1;
-        match self.crashed.iter().rfind(|(p, _)| *p == suspect) {
-            Some((_, crashed)) => self.detection.push(now - crashed),
+        match self.crashed.get(&suspect) {
+            Some(crashed) => self.detection.push(now - crashed),
             None => self.false_suspicions += 1,
         }
     }
 
     fn on_crash(&mut self, now: u64, at: ProcessId) {
-        self.crashed.push((at, now));
+        self.crashed.insert(at, now);
+    }
+
+    fn on_restart(&mut self, at: ProcessId) {
+        self.crashed.remove(&at);
     }
 }
 

@@ -94,11 +94,11 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     const SHEET: ProblemSheet = SHEET;
 
     fn application(workload: &Workload, setup: &Setup) -> Starters {
-        Starters::new(&setup.group, workload)
+        Starters::new(&setup.group, workload).obliged(P::start_together(setup))
     }
 
     fn scripted(workload: &Workload, setup: &Setup) -> Starters {
-        Starters::scripted(&setup.group, workload)
+        Starters::scripted(&setup.group, workload).obliged(P::start_together(setup))
     }
 
     fn monitor(watch: &Watch, setup: &Setup) -> Properties {

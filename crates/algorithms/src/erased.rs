@@ -6,12 +6,12 @@ use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, Portable, ProcessId, Violation,
     encoded_size,
 };
-use konklave_sim::{AnyObserver, Config, Counts, Ending, Parts, Sim, Time};
+use konklave_sim::{AnyObserver, Config, Counts, Ending, Parts, Sim, Struck, Time};
 
 use crate::mutex::coterie::Figures;
 use crate::{
     Algorithm, DataSheet, Metric, Pause, Problem, ProblemSheet, ProcessSets, Setup, SetupError,
-    Watch, Workload,
+    UsualRun, Watch, Workload,
 };
 
 /// The measures of a run, for serialisation.
@@ -51,6 +51,10 @@ pub struct Simulated {
     pub waiting: Vec<ProcessId>,
     /// Whether no client waits or has a further request.
     pub served: bool,
+    /// How many processes are down in the end.
+    pub down: usize,
+    /// What became of each fault of the configuration, in order.
+    pub struck: Vec<Struck>,
     /// The processes in node order, if the run keeps them.
     pub processes: Vec<AnyProcess>,
     /// The measures.
@@ -71,6 +75,10 @@ pub trait AnyAlgorithm: Send + Sync {
     fn type_name(&self) -> &'static str;
     /// Whether its runs never end by themselves.
     fn is_endless(&self) -> bool;
+    /// The run that its source tells of.
+    fn usual_run(&self) -> UsualRun;
+    /// Whether it makes no progress unless a majority of all processes is up.
+    fn needs_majority(&self) -> bool;
     /// Whether it goes on after all requests are served.
     fn goes_on(&self, setup: &Setup) -> bool;
     /// The longest delay, in T, that its timeouts allow for.
@@ -139,6 +147,12 @@ where
     fn is_endless(&self) -> bool {
         P::Problem::ENDLESS || P::ENDLESS
     }
+    fn usual_run(&self) -> UsualRun {
+        P::USUAL_RUN
+    }
+    fn needs_majority(&self) -> bool {
+        P::NEEDS_MAJORITY
+    }
     fn goes_on(&self, setup: &Setup) -> bool {
         P::goes_on(setup)
     }
@@ -205,8 +219,8 @@ where
         let (now, counts) = (sim.now(), sim.counts().clone());
         let measured_messages = sim.measured_messages();
         let kinds = sim.kinds().map(|(kind, count)| (kind.to_owned(), count)).collect();
-        let (waiting, served) = (sim.waiting(), sim.is_served());
-        let violations = sim.violations().to_vec();
+        let (waiting, served, down) = (sim.waiting(), sim.is_served(), sim.down().len());
+        let (violations, struck) = (sim.violations().to_vec(), sim.struck());
         let (mut processes, meter, monitor) = sim.into_parts();
         processes.truncate(if keep_processes { processes.len() } else { 0 });
         let processes = processes.into_iter().map(AnyProcess::new).collect();
@@ -220,6 +234,8 @@ where
             violations,
             waiting,
             served,
+            down,
+            struck,
             processes,
             meter,
             monitor,

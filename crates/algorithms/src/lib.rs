@@ -40,9 +40,20 @@ pub trait Algorithm: Inspect {
     /// Whether its runs never end by themselves.
     const ENDLESS: bool = false;
 
+    /// The run that its source tells of, which `run` makes unless options say otherwise.
+    const USUAL_RUN: UsualRun = UsualRun::AllStart;
+
+    /// Whether it makes no progress unless a majority of the processes, or of its last view, is up.
+    const NEEDS_MAJORITY: bool = false;
+
     /// Whether with this setup it goes on after all requests are served, for example with heartbeats.
     fn goes_on(_setup: &Setup) -> bool {
         Self::ENDLESS
+    }
+
+    /// Whether one signal makes all initiators start, so that none of them may stay out.
+    fn start_together(_setup: &Setup) -> bool {
+        false
     }
 
     /// The process `me` of the group that `setup` describes.
@@ -75,6 +86,15 @@ pub trait Algorithm: Inspect {
     fn check_setup(_setup: &Setup) -> Result<(), SetupError> {
         Ok(())
     }
+}
+
+/// The run that the source of an algorithm tells of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UsualRun {
+    /// All clients make their requests.
+    AllStart,
+    /// The process with the highest id is down, and the one with the lowest notices it and starts.
+    HighestDown,
 }
 
 /// What all algorithms of one problem share: clients, judges and measures.

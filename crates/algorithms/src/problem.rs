@@ -36,6 +36,8 @@ pub struct ProblemSheet {
     pub contests: &'static [Case],
     /// The columns of `compare`.
     pub columns: &'static [Column],
+    /// Whether there is no leader because the topology has a loop, by the measures of the run.
+    pub has_loop: fn(measure: Measures<'_>) -> bool,
     /// Whether every survivor has its full result in the end, by the measures of the run.
     pub is_complete: fn(measure: Measures<'_>, survivors: usize) -> bool,
 }
@@ -60,6 +62,7 @@ impl ProblemSheet {
         ],
         contests: &[],
         columns: Column::COMMON,
+        has_loop: |_| false,
         is_complete: |_, _| true,
     };
 

@@ -68,6 +68,8 @@ impl DataSheet {
 pub enum Assumption {
     /// No message is lost.
     Reliable,
+    /// No message is lost on a link that is plugged in.
+    ReliableLinks,
     /// No message arrives twice.
     NoDuplicates,
     /// Messages of one channel keep their order.
@@ -76,6 +78,8 @@ pub enum Assumption {
     NoCrash,
     /// A crashed process stays down.
     NoRestart,
+    /// The failure detector reports every crash and every broken link, and nothing else.
+    AccurateDetector,
     /// Delays and reactions have known bounds, so that a timeout proves a crash.
     Synchronous,
     /// Delays have a bound that no process knows: a detector with growing timeouts reaches it.
@@ -95,10 +99,12 @@ impl Assumption {
     pub fn clause(self) -> &'static str {
         match self {
             Self::Reliable => "no message is lost",
+            Self::ReliableLinks => "no message is lost on a link that is plugged in",
             Self::NoDuplicates => "no message arrives twice",
             Self::Fifo => "messages of one channel keep their order",
             Self::NoCrash => "no process crashes",
             Self::NoRestart => "crashed processes stay down",
+            Self::AccurateDetector => "the failure detector is right",
             Self::Synchronous => "delays and reactions have known bounds",
             Self::BoundedDelays => "delays have a bound",
             Self::SteadyClocks => "clocks run at nearly the same rate",
@@ -111,13 +117,14 @@ impl Assumption {
     /// What may follow if the assumption does not hold.
     pub fn consequence(self) -> &'static str {
         match self {
-            Self::Reliable => "a lost message may block it for ever",
+            Self::Reliable | Self::ReliableLinks => "a lost message may block it for ever",
             Self::NoDuplicates => "a duplicate may be taken for a second message",
             Self::Fifo => "a message that overtakes another may break its guarantees",
             Self::NoCrash => "a crashed process may block the others for ever",
             Self::NoRestart => {
                 "a restarted process may break its guarantees or never take part again"
             }
+            Self::AccurateDetector => "a live process may be left out, or a crashed one waited for",
             Self::Synchronous => "a slow process may be suspected of a crash",
             Self::BoundedDelays => "live processes may be suspected again and again",
             Self::SteadyClocks => "two leaders may act at the same time",
@@ -131,10 +138,12 @@ impl fmt::Display for Assumption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Reliable => "reliable channels",
+            Self::ReliableLinks => "reliable links",
             Self::NoDuplicates => "no duplicates",
             Self::Fifo => "FIFO channels",
             Self::NoCrash => "no crashes",
             Self::NoRestart => "no restarts",
+            Self::AccurateDetector => "an accurate failure detector",
             Self::Synchronous => "known time bounds",
             Self::BoundedDelays => "bounded delays",
             Self::SteadyClocks => "steady clocks",
@@ -184,6 +193,8 @@ pub enum Guarantee {
     HappenedBeforeUntilRestart,
     /// At most one leader at any moment.
     UniqueLeader,
+    /// At most one leader at any moment until the topology changes, and then one in each part in the end.
+    UniqueWhileUnchanged,
     /// At most one leader in each epoch.
     UniquePerEpoch,
     /// A process that leads again does so in a higher epoch.
@@ -240,6 +251,7 @@ impl fmt::Display for Guarantee {
             Self::HappenedBefore => "happened-before order",
             Self::HappenedBeforeUntilRestart => "happened-before order until a process restarts",
             Self::UniqueLeader => "one leader at a time",
+            Self::UniqueWhileUnchanged => "one leader at a time until the topology changes",
             Self::UniquePerEpoch => "one leader per epoch",
             Self::GrowingEpochs => "growing epochs",
             Self::Agreement => "agreement",

@@ -126,6 +126,10 @@ impl Application<Node> for Clients {
         self.0[at.0 as usize].0 = Phase::Held;
     }
 
+    fn holds(&self, at: ProcessId) -> bool {
+        self.0[at.0 as usize].0 == Phase::Held
+    }
+
     fn waiting(&self) -> Vec<ProcessId> {
         let waiting = (0u32..).zip(&self.0).filter(|(_, (phase, _))| *phase == Phase::Wanting);
         waiting.map(|(p, _)| ProcessId(p)).collect()

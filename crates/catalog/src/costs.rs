@@ -50,7 +50,7 @@ impl CostRow {
         let breaks = |b: &&BoundReport| b.holds == Some(false);
         let mut broken = self.bounds.iter().filter(breaks);
         match self.verdict {
-            Verdict::Ok => broken.next().is_none(),
+            Verdict::Ok | Verdict::Loop => broken.next().is_none(),
             Verdict::Unfinished => !broken.any(exceeds),
             Verdict::Violated | Verdict::Stuck => false,
         }

@@ -169,7 +169,7 @@ pub struct Bounds {
 }
 
 /// Changed whenever the same bounds give other cells, so that no cache is believed.
-const METHOD: u32 = 2;
+const METHOD: u32 = 3;
 /// The most memory of one search, about.
 const BYTES: u64 = 256 << 20;
 /// The most states with clients that ask for ever: if no state comes twice, more are of no use.

@@ -9,6 +9,7 @@ mod builtin;
 mod checking;
 mod collection;
 mod costs;
+mod disturbances;
 mod error;
 mod files;
 pub mod guarantees;
@@ -52,7 +53,8 @@ use std::fmt;
 use std::io::{self, Write};
 
 use konklave_algorithms::{
-    Algorithm, AnyAlgorithm, DataSheet, ProblemSheet, ProcessSets, Setup, SetupError, erased,
+    Algorithm, AnyAlgorithm, DataSheet, ProblemSheet, ProcessSets, Setup, SetupError, UsualRun,
+    erased,
 };
 use konklave_process::Portable;
 use konklave_trace::{Difference, Header, Replayed, Run};
@@ -130,7 +132,29 @@ impl Entry {
         form.check_setup(&plan.setup).map_err(|e| lacking(&e, &plan.scenario))?;
         plan.idle = idle(self.problem, &plan.scenario);
         let (variant, longest) = (form.variant(&plan.setup), form.longest_delay(&plan.setup));
-        Ok(plan.judged_by(&variant, longest))
+        let plan = plan.judged_by(&variant, longest);
+        let goes_on = form.goes_on(&plan.setup) && !form.is_endless();
+        Ok(if goes_on { plan.until_served() } else { plan })
+    }
+
+    /// `scenario` with the workload that the algorithm's source tells of, where the user gave none.
+    pub fn usual(&self, scenario: Scenario) -> Result<Scenario, Error> {
+        let given = scenario.initiators.is_some()
+            || scenario.requests.is_some()
+            || scenario.entries.is_some()
+            || scenario.script.is_some();
+        let group = match self.algorithm.usual_run() {
+            UsualRun::HighestDown if !given => self.plan(scenario.clone())?.setup.group,
+            UsualRun::HighestDown | UsualRun::AllStart => return Ok(scenario),
+        };
+        if group.len() == 1 {
+            return Ok(scenario);
+        }
+        let highest = group.highest().0.to_string();
+        let down = scenario.down.clone().or(scenario.faults.is_empty().then_some(highest));
+        let plan = self.plan(Scenario { down: down.clone(), ..scenario.clone() })?;
+        let up = group.members().iter().filter(|p| !plan.setup.down.contains(p)).min();
+        Ok(Scenario { down, initiators: up.map(|p| p.0.to_string()), ..scenario })
     }
 
     /// Runs it in the simulator.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use konklave_algorithms::Pause;
 use konklave_net::{Ending, FaultKind, NetConfig, NetFault, Parts, PauseContext, Transport};
 use konklave_process::{AnyData, Application, ProcessId};
-use konklave_sim::{Fault, Memory, Mishap, Pause as SimPause, Purpose, UNIT, What, When};
+use konklave_sim::{Fault, Memory, Mishap, Pause as SimPause, Purpose, Struck, UNIT, What, When};
 use konklave_trace::{Footer, Recorder};
 
 use message_faults::MessageFaults;
@@ -88,6 +88,8 @@ pub(crate) fn run(
         waiting: done.waiting,
         served,
         measured_messages: None,
+        down: done.down.len(),
+        struck: vec![Struck::Yes; plan.config.faults.len()],
         cut_off: done.ending == Ending::CutOff,
     };
     let mut report = report(entry, &plan, facts, &done.meter, &done.monitor);

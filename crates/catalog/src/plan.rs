@@ -14,6 +14,7 @@ use konklave_sim::{Config, Delay, Fault, Mishap, Pace, What};
 
 use self::load::{measuring, trace, weights};
 use crate::arrangements::EVERY;
+use crate::disturbances::Disturbances;
 use crate::scenario::Load;
 use crate::{Error, Scenario, read_text};
 
@@ -96,15 +97,25 @@ impl Plan {
         Self { assumes: variant.assumes, broken, ..self }
     }
 
-    /// The facts for cost formulas; `served` counts the grants of each process.
-    pub fn facts<'a>(&'a self, served: &'a [(ProcessId, u64)]) -> Facts<'a> {
-        let delayed = self
-            .config
-            .faults
-            .iter()
-            .any(|f| matches!(f.what, What::Pause(_) | What::Message(_, Mishap::Delay(_))));
-        let undisturbed =
-            self.config.faults.is_empty() && self.config.loss + self.config.duplicate == 0.0;
+    /// The plan of an algorithm that goes on when all requests are served: unless a limit is given, its run
+    /// ends then; after a fault, some time later.
+    pub(crate) fn until_served(mut self) -> Self {
+        let is_limited = self.scenario.time_limit.is_some() || self.scenario.step_limit.is_some();
+        let has_faults = self.config.faults.len() > self.setup.down.len();
+        let grace = if has_faults { watching_time(self.setup.group.len()) } else { 0.0 };
+        self.config.until_served = (!is_limited).then_some(grace);
+        self
+    }
+
+    /// The facts for cost formulas of a run with these `disturbances`; `served` counts the grants of each
+    /// process.
+    pub(crate) fn facts<'a>(
+        &'a self,
+        served: &'a [(ProcessId, u64)],
+        disturbances: &Disturbances<'_>,
+    ) -> Facts<'a> {
+        let undisturbed = disturbances.are_none() && self.setup.down.is_empty();
+        let delayed = disturbances.delay();
         // Even requests of a single client can overtake each other.
         let askers = self.workload.requests.iter().filter(|&&times| times > 0).count();
         let delayed = delayed || queues(&self.config);
@@ -483,8 +494,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
     if let Some(restart) = faults.iter().find(|fault| restarts_live_node(fault, &faults)) {
         return usage(format!("--fault {restart}: no fault crashes this node before"));
     }
-    // Endless algorithms run for a fixed time, which is longer for larger groups.
-    let endless_limit = 100.0_f64.max(25.0 * setup.group.len() as f64);
+    let endless_limit = watching_time(setup.group.len());
     let time_limit = scenario.time_limit.unwrap_or(if endless { endless_limit } else { 1e8 });
     if !(time_limit > 0.0 && time_limit <= 1e15) {
         return usage(format!("--time-limit {time_limit}: must be positive"));
@@ -506,6 +516,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         unit: Duration::from_millis(1),
         time_limit,
         step_limit: scenario.step_limit.unwrap_or(u64::MAX),
+        until_served: None,
         app_messages: scenario.app_messages.unwrap_or(0),
     })
 }
@@ -520,6 +531,11 @@ fn detect_after(scenario: &Scenario) -> Result<Option<f64>, Error> {
             _ => usage(format!("--detect-after {text}: expected a time in T, or `never`")),
         },
     }
+}
+
+/// How long runs without an end of their own are watched, in T: longer for larger groups.
+fn watching_time(n: usize) -> f64 {
+    100.0_f64.max(25.0 * n as f64)
 }
 
 /// Why a fault is impossible in this group, if it is.
@@ -609,6 +625,20 @@ fn broken_assumptions(
                         | What::Message(_, Mishap::Lose)
                 )
             }),
+            Assumption::ReliableLinks if config.loss > 0.0 => {
+                Some(format!("messages are lost with probability {}", config.loss))
+            }
+            Assumption::ReliableLinks => struck(&|w| {
+                matches!(w, What::Cut(..) | What::Partition(_) | What::Message(_, Mishap::Lose))
+            }),
+            Assumption::AccurateDetector => {
+                let faults = &config.faults[setup.down.len()..];
+                let reports = |w: &What| matches!(w, What::Crash(_) | What::Break(..));
+                let unreported = faults.iter().find(|f| reports(&f.what));
+                let unreported = unreported.filter(|_| config.detect_after.is_none());
+                struck(&|w| matches!(w, What::Suspect(..)))
+                    .or(unreported.map(|fault| format!("no process learns of {fault}")))
+            }
             Assumption::NoDuplicates if config.duplicate > 0.0 => {
                 Some(format!("messages arrive twice with probability {}", config.duplicate))
             }

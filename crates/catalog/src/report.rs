@@ -24,12 +24,18 @@ pub struct RunReport {
     /// The mistake that was made on purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mistake: Option<String>,
-    /// ok, violated, stuck or unfinished.
+    /// ok, loop, violated, stuck or unfinished.
     pub verdict: Verdict,
+    /// Why it is unfinished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
     /// The violations.
     pub violations: Vec<ViolationReport>,
     /// Assumptions that did not hold.
     pub broken_assumptions: Vec<String>,
+    /// Faults that changed nothing, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults_without_effect: Vec<String>,
     /// The processes whose clients wait.
     pub waiting: Vec<u32>,
     /// How long it took, in T.
@@ -59,13 +65,15 @@ pub enum Verdict {
     Stuck,
     /// It was cut off before it ended.
     Unfinished,
+    /// The topology has a loop, and the algorithm says so: there is no leader.
+    Loop,
 }
 
 impl Verdict {
     /// The exit code that says so.
     pub fn exit_code(self) -> u8 {
         match self {
-            Self::Ok => 0,
+            Self::Ok | Self::Loop => 0,
             Self::Violated | Self::Stuck => 1,
             Self::Unfinished => 2,
         }
@@ -78,6 +86,7 @@ impl Verdict {
             Self::Violated => "violated",
             Self::Stuck => "stuck",
             Self::Unfinished => "unfinished",
+            Self::Loop => "loop",
         }
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use konklave_algorithms::{AnyAlgorithm, Setup, Simulation};
 use konklave_process::{AnyMeter, AnyMonitor, ProcessId};
-use konklave_sim::{AnyObserver, Ending, UNIT};
+use konklave_sim::{AnyObserver, Ending, Struck, UNIT};
 use konklave_trace::compact::CompactRecorder;
 use konklave_trace::{Comparison, Difference, Footer, Header, Recorder, Run};
 use serde_json::{Map, Value, json};
@@ -16,6 +16,7 @@ use bounds::{bounds, broken};
 use recording::{Book, Recording};
 
 use crate::checking::told;
+use crate::disturbances::without_effect;
 use crate::report::{Messages, RunReport, Verdict, ViolationReport};
 use crate::{Entry, Error, Plan, command, header};
 
@@ -117,6 +118,8 @@ fn run(entry: &Entry, plan: &Plan, recording: &mut Recording<'_>) -> RunReport {
         waiting: ran.waiting,
         served: ran.served,
         measured_messages: ran.measured_messages,
+        down: ran.down,
+        struck: ran.struck,
         cut_off: ran.ending == Ending::CutOff,
     };
     report(entry, plan, facts, &ran.meter, &ran.monitor)
@@ -138,6 +141,10 @@ pub(crate) struct RunFacts {
     pub(crate) served: bool,
     /// The messages of the measured part, if not all of the run is measured.
     pub(crate) measured_messages: Option<u64>,
+    /// How many processes are down in the end.
+    pub(crate) down: usize,
+    /// What became of each fault of the plan.
+    pub(crate) struck: Vec<Struck>,
     pub(crate) cut_off: bool,
 }
 
@@ -163,20 +170,10 @@ pub(crate) fn report(
     if plan.broken.is_empty() && !unending {
         violations.extend(bounds.iter().filter_map(|bound| broken(bound, time)));
     }
-    let stuck = !run.cut_off && !run.waiting.is_empty();
-    // The verdict `stuck` already says that a run does not end.
-    let only_ends = stuck && violations.iter().all(|v| v.property == "termination");
-    let verdict = if !violations.is_empty() && !only_ends {
-        Verdict::Violated
-    } else if stuck {
-        Verdict::Stuck
-    } else if unending {
-        Verdict::Unfinished
-    } else {
-        Verdict::Ok
-    };
     let summary = entry.algorithm.summary(meter, monitor, run.unit);
     let mut summary = serde_json::to_value(summary).unwrap_or_default();
+    let has_loop = (entry.problem.has_loop)(&|name| summary.get(name).and_then(Value::as_f64));
+    let verdict = verdict(&run, &violations, unending, has_loop);
     if let Value::Object(fields) = &mut summary {
         complete_summary(fields, entry, plan, &run);
     }
@@ -189,12 +186,14 @@ pub(crate) fn report(
         world: run.world.into(),
         mistake: plan.setup.mistake.map(str::to_owned),
         verdict,
+        unfinished: (verdict == Verdict::Unfinished).then(|| unfinished(entry, plan, &run)),
         violations,
         broken_assumptions: plan
             .broken
             .iter()
             .map(|(assumption, by)| format!("{assumption}: {by}"))
             .collect(),
+        faults_without_effect: without_effect(&plan.config, &run.struck),
         waiting: run.waiting.iter().map(|p| p.0).collect(),
         time,
         steps: run.steps,
@@ -245,6 +244,45 @@ pub(crate) fn quorums(entry: &Entry, setup: &Setup) -> Option<Value> {
         fields.insert("sets".into(), Value::Object(sets.collect()));
     }
     Some(value)
+}
+
+fn verdict(
+    run: &RunFacts,
+    violations: &[ViolationReport],
+    unending: bool,
+    has_loop: bool,
+) -> Verdict {
+    let stuck = !run.cut_off && !run.waiting.is_empty();
+    // The verdict `stuck` already says that a run does not end.
+    let only_ends = stuck && violations.iter().all(|v| v.property == "termination");
+    if !violations.is_empty() && !only_ends {
+        Verdict::Violated
+    } else if stuck {
+        Verdict::Stuck
+    } else if unending {
+        Verdict::Unfinished
+    } else if has_loop {
+        Verdict::Loop
+    } else {
+        Verdict::Ok
+    }
+}
+
+/// Why the run did not end, and what to give.
+fn unfinished(entry: &Entry, plan: &Plan, run: &RunFacts) -> String {
+    let n = plan.setup.group.len();
+    let up = n - run.down;
+    if entry.algorithm.needs_majority() && 2 * up <= n {
+        let are = if up == 1 { "is" } else { "are" };
+        return format!(
+            "{up} of {n} members {are} up, and the next view needs a majority of the last one"
+        );
+    }
+    let time = run.now as f64 / run.unit;
+    if run.steps >= plan.config.step_limit {
+        return format!("it was cut off after {} steps; --step-limit allows for more", run.steps);
+    }
+    format!("it was cut off at {time} T; --time-limit allows for more")
 }
 
 /// Whether the run was cut off before the end that it should have had. One that only watches over

@@ -30,8 +30,10 @@ struct Graph {
     other_answers: FxHashSet<u32>,
     /// For each state, whether a timer runs: time may help there.
     timed: Vec<bool>,
-    /// For each state, whether a client may ask.
+    /// For each state, whether a client must make a request.
     asked: Vec<bool>,
+    /// The steps (by index) that are requests which clients need not make.
+    voluntary: FxHashSet<u32>,
     /// For each state, the places whose clients wait, as a bit set.
     waiting: Vec<u64>,
     /// For each shard, the addresses of its states, in their order.
@@ -239,6 +241,7 @@ impl Search<'_, '_> {
             other_answers: FxHashSet::default(),
             timed: vec![false; n],
             asked: vec![false; n],
+            voluntary: FxHashSet::default(),
             waiting: vec![0; n],
             places: Vec::new(),
         };
@@ -257,8 +260,14 @@ impl Search<'_, '_> {
             let known = expander.expand(&numbered, &tables, rules, &mut |next| {
                 if next.untimed_progress {
                     let own = rules.inputs.first_model_input();
-                    graph.asked[number] |=
-                        matches!(next.action, NumberedAction::HandleInput(_, input) if input >= own);
+                    let asks = matches!(
+                        next.action,
+                        NumberedAction::HandleInput(_, input) if input >= own
+                    );
+                    graph.asked[number] |= asks && !next.voluntary;
+                    if next.voluntary {
+                        graph.voluntary.insert(graph.steps.len() as u32);
+                    }
                     packed.clear();
                     next.pack(rules, &mut packed);
                     let hash = fingerprint(&packed);
@@ -286,29 +295,29 @@ impl Search<'_, '_> {
         Ok(graph)
     }
 
-    /// A run into a component with a cycle and no way out, in which no timer runs and no client asks. From
-    /// there, no run without faults ever ends.
+    /// A run into a component with a cycle and no way out, in which no timer runs and no client must ask.
+    /// From there, no run without faults ends, unless a client asks that need not.
     fn livelock(&mut self, graph: &Graph) -> Option<StatePath> {
-        let closed =
-            graph.components(&|_| true, &FxHashSet::default()).into_iter().find(|component| {
-                let inside: FxHashSet<u32> = component.iter().copied().collect();
-                component.iter().all(|&s| {
-                    let (timed, asked) = (graph.timed[s as usize], graph.asked[s as usize]);
-                    !timed && !asked && graph.steps(s).iter().all(|(to, _)| inside.contains(to))
-                })
-            })?;
+        let unasked = &graph.voluntary;
+        let closed = graph.components(&|_| true, unasked).into_iter().find(|component| {
+            let inside: FxHashSet<u32> = component.iter().copied().collect();
+            component.iter().all(|&s| {
+                let (timed, asked) = (graph.timed[s as usize], graph.asked[s as usize]);
+                let mut steps = graph.open_steps(s, unasked);
+                !timed && !asked && steps.all(|(_, (to, _))| inside.contains(&to))
+            })
+        })?;
         let inside = closed.iter().copied().collect();
         let home = closed[0];
-        let all = FxHashSet::default();
-        let (cycle, _) = graph.path((&inside, &all), home, &mut |_, _, to| to == home)?;
+        let (cycle, _) = graph.path((&inside, unasked), home, &mut |_, _, to| to == home)?;
         let violation =
             Violation::new("livelock", "messages go round for ever, and nothing ends it");
         Some(self.lasso(home, cycle, violation))
     }
 
     /// A fair run in which a client waits forever. Fair means: a kind of step that is possible in every state
-    /// of the repeated part is taken there. And chance is fair, too: a draw that is repeated forever gives
-    /// every answer.
+    /// of the repeated part is taken there, unless it is a request that its client need not make. And chance
+    /// is fair, too: a draw that is repeated forever gives every answer.
     fn starvation(&mut self, graph: &Graph) -> Result<Option<StatePath>, Bounded> {
         for place in 0..self.group.len() {
             let waits = |s: u32| graph.waiting[s as usize] >> place & 1 == 1;
@@ -347,8 +356,8 @@ impl Search<'_, '_> {
             for &(_, step) in graph.steps(state) {
                 kinds.insert((state, step), all[step as usize]);
             }
-            let here: FxHashSet<u64> =
-                graph.steps(state).iter().map(|(_, step)| all[*step as usize]).collect();
+            let necessary = graph.open_steps(state, &graph.voluntary);
+            let here: FxHashSet<u64> = necessary.map(|(_, (_, step))| all[step as usize]).collect();
             always = Some(match always {
                 None => here,
                 Some(always) => always.intersection(&here).copied().collect(),

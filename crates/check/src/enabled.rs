@@ -96,12 +96,21 @@ impl Model {
         }
     }
 
-    /// Whether this state is an end, given its enabled actions: all of them are faults. If the clock has
-    /// reached its limit with a timer running, the run has not ended, unless the limit settles it.
+    /// Whether a run may end in this state, given its enabled actions: all of them are faults, or requests that
+    /// clients need not make. If the clock has reached its limit with a timer running, the run has not ended,
+    /// unless the limit settles it.
     pub(crate) fn is_over(&self, state: &State, actions: &[Action]) -> bool {
         let settles = self.options.clock.is_some_and(|clock| clock.settles(state.spent.time));
         let over = !self.is_stopped(state) || settles;
-        over && !actions.iter().any(|action| action.is_progress())
+        over && !actions
+            .iter()
+            .any(|action| action.is_progress() && !self.is_voluntary(state, action))
+    }
+
+    /// Whether an action is a request that its client need not make.
+    fn is_voluntary(&self, state: &State, action: &Action) -> bool {
+        let &Action::Ask(place) = action else { return false };
+        !state.ledger.application.must_request(self.group.id(place as usize))
     }
 
     /// Whether a timer still runs, so that only the clock's limit has stopped the run.

@@ -72,6 +72,19 @@ pub(crate) struct Successor<'a> {
     pub(crate) violated: bool,
     /// Whether the step needs neither a fault nor the passing of time.
     pub(crate) untimed_progress: bool,
+    /// Whether it is a request that the client need not make.
+    pub(crate) voluntary: bool,
+}
+
+/// What may happen in a state without a fault.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Continuation {
+    /// Nothing: every run that comes here ends here.
+    Nothing,
+    /// Only requests that clients need not make: a run may end here.
+    Voluntary,
+    /// Something must happen.
+    Necessary,
 }
 
 const NONE: usize = usize::MAX;
@@ -218,6 +231,7 @@ impl NumberedState {
             reaction: 0,
             violated: false,
             untimed_progress: false,
+            voluntary: false,
         };
         next.pack(rules, into);
     }
@@ -284,24 +298,31 @@ pub(crate) struct Expander {
 }
 
 impl Expander {
-    /// Calls `each` with every successor, in a fixed order. Returns whether anything may happen without a
-    /// fault, or the table entry that is missing.
+    /// Calls `each` with every successor, in a fixed order. Returns what may happen without a fault, or the
+    /// table entry that is missing.
     pub(crate) fn expand(
         &mut self,
         numbered: &NumberedState,
         tables: &Tables,
         rules: &Rules,
         each: &mut impl FnMut(Successor<'_>),
-    ) -> Result<bool, Query> {
+    ) -> Result<Continuation, Query> {
         let options = &rules.options;
         self.locals.clone_from(&numbered.locals);
         let environment = numbered.environment;
-        let mut expansion =
-            Expansion { locals: &mut self.locals, numbered, environment, tables, rules, each };
+        let mut expansion = Expansion {
+            locals: &mut self.locals,
+            numbered,
+            environment,
+            voluntary: false,
+            tables,
+            rules,
+            each,
+        };
         if let Some(dependent) = &tables.dependent
             && expansion.take_commuting_delivery(dependent)?
         {
-            return Ok(true);
+            return Ok(Continuation::Necessary);
         }
         expansion.deliveries()?;
         let quiet = !expansion.news()? && numbered.flight.is_empty();
@@ -337,11 +358,15 @@ impl Expander {
                 expansion.pass(early)?;
             }
         }
-        let (begin, end) = tables.environments[numbered.environment as usize].asks;
+        let facts = tables.environments[numbered.environment as usize];
+        let (begin, end) = facts.asks;
+        let mut voluntary = false;
         for &(place, input) in &tables.asks[begin as usize..end as usize] {
             let local = numbered.locals[place as usize];
             if tables.locals[local as usize].up {
-                progress = true;
+                expansion.voluntary = facts.obliged >> place & 1 == 0;
+                progress |= !expansion.voluntary;
+                voluntary |= expansion.voluntary;
                 expansion.step(
                     local,
                     place,
@@ -352,8 +377,13 @@ impl Expander {
                 )?;
             }
         }
+        expansion.voluntary = false;
         expansion.faults()?;
-        Ok(progress)
+        Ok(match (progress, voluntary) {
+            (true, _) => Continuation::Necessary,
+            (false, true) => Continuation::Voluntary,
+            (false, false) => Continuation::Nothing,
+        })
     }
 }
 
@@ -386,6 +416,8 @@ struct Expansion<'a, F> {
     numbered: &'a NumberedState,
     /// The environment of the state, changed while early timers are enumerated.
     environment: u32,
+    /// Whether the step in hand is a request that the client need not make.
+    voluntary: bool,
     tables: &'a Tables,
     rules: &'a Rules,
     each: &'a mut F,
@@ -517,6 +549,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
             reaction: if over && !reaction.violated { OVER_BOUND } else { number },
             violated: reaction.violated || over,
             untimed_progress,
+            voluntary: self.voluntary,
         });
     }
 

@@ -221,6 +221,7 @@ impl Model {
                     log.happened(WorldEvent::Break(id(one), id(other)));
                 }
                 self.break_link(state, one, other);
+                state.ledger.monitor.on_break(id(one), id(other));
             }
             Action::Lose(i) => {
                 state.spent.losses += 1;

@@ -562,17 +562,19 @@ impl<'a, 'm> Search<'a, 'm> {
         }
     }
 
-    /// Judges an end.
-    fn end(&mut self, location: StateLocation, sent: u32, base: u64) -> Option<Violation> {
-        self.tally.ends += 1;
-        let (least, most) = self.tally.messages.unwrap_or((u32::MAX, 0));
-        if self.tally.costliest.is_none() || sent > most {
-            self.tally.costliest = Some(base + u64::from(location.position));
+    /// Judges an end. The counts are those of runs in which all clients made all their requests.
+    fn end(&mut self, location: StateLocation, sent: Option<u32>, base: u64) -> Option<Violation> {
+        if let Some(sent) = sent {
+            self.tally.ends += 1;
+            let (least, most) = self.tally.messages.unwrap_or((u32::MAX, 0));
+            if self.tally.costliest.is_none() || sent > most {
+                self.tally.costliest = Some(base + u64::from(location.position));
+            }
+            if self.tally.cheapest.is_none() || sent < least {
+                self.tally.cheapest = Some(base + u64::from(location.position));
+            }
+            self.tally.messages = Some((least.min(sent), most.max(sent)));
         }
-        if self.tally.cheapest.is_none() || sent < least {
-            self.tally.cheapest = Some(base + u64::from(location.position));
-        }
-        self.tally.messages = Some((least.min(sent), most.max(sent)));
         let mut numbered = NumberedState::default();
         let shard = read(&self.shared.shards[location.shard as usize]);
         let mut tables = write(&self.shared.tables);

@@ -219,10 +219,15 @@ impl<'m> Semantics<'m> {
             let members = self.model.group.members().iter().enumerate();
             let holds = members.filter(|(_, id)| environment.ledger.application.holds(**id));
             let holding = holds.fold(0, |set, (place, _)| set | 1 << place);
+            let members = self.model.group.members().iter().enumerate();
+            let obliged =
+                members.filter(|(_, id)| environment.ledger.application.must_request(**id));
+            let obliged = obliged.fold(0, |set, (place, _)| set | 1 << place);
             tables.environments.push(EnvironmentFacts {
                 asks,
                 waiting,
                 holding,
+                obliged,
                 spent,
                 cut,
                 broken,
@@ -416,6 +421,8 @@ impl<'m> Semantics<'m> {
                 let (one, other) = (link / self.model.n(), link % self.model.n());
                 let both = 1 << link | 1 << (other * self.model.n() + one);
                 environment.spent.breaks += 1;
+                let [one_id, other_id] = [one, other].map(|p| self.model.group.id(p as usize));
+                environment.ledger.monitor.on_break(one_id, other_id);
                 (environment.cut, environment.broken) =
                     (environment.cut | both, environment.broken | both);
             }

@@ -10,7 +10,7 @@
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::expand::{Expander, NumberedState, Rules, WORD};
+use crate::expand::{Continuation, Expander, NumberedState, Rules, WORD};
 use crate::store::{Batch, PREFETCH, SHARDS, Shard};
 use crate::symmetry::Scratch;
 use crate::tables::{Query, Tables};
@@ -39,8 +39,9 @@ pub(crate) struct StateLocation {
 pub(crate) struct WorkerOutput {
     batch: Batch,
     pub(crate) transitions: u64,
-    /// The ends, each with the number of messages sent.
-    pub(crate) ends: Vec<(StateLocation, u32)>,
+    /// The ends, each with the number of messages sent; none where a client may ask again, so that the run
+    /// need not end.
+    pub(crate) ends: Vec<(StateLocation, Option<u32>)>,
     /// The states whose successors need a missing table entry.
     pub(crate) unfinished: Vec<StateLocation>,
     /// The first step that violates a property: position of its state, index of the step, reaction.
@@ -242,10 +243,12 @@ pub(crate) fn expand_state(
             batch.retract(location.position);
             Err(query)
         }
-        Ok(progress) => {
+        Ok(continuation) => {
             *transitions += u64::from(step);
-            if !progress {
-                ends.push((location, numbered.sent));
+            match continuation {
+                Continuation::Nothing => ends.push((location, Some(numbered.sent))),
+                Continuation::Voluntary => ends.push((location, None)),
+                Continuation::Necessary => {}
             }
             if deepest {
                 batch.retract(location.position);

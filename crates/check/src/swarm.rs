@@ -3,7 +3,7 @@
 use konklave_process::Rng;
 use rustc_hash::FxHashSet;
 
-use crate::expand::Expander;
+use crate::expand::{Continuation, Expander};
 use crate::report::Bounded;
 use crate::search::{Search, SearchVerdict, StatePath};
 use crate::shared::write;
@@ -61,7 +61,7 @@ impl Search<'_, '_> {
             numbered.pack(rules, &mut packed);
             seen.insert(fingerprint(&packed));
             let mut tables = write(&self.shared.tables);
-            let (progress, count, broken) = loop {
+            let (continuation, count, broken) = loop {
                 let (mut count, mut broken) = (0, None);
                 let known = expander.expand(&numbered, &tables, rules, &mut |step| {
                     if step.violated && broken.is_none() {
@@ -70,14 +70,14 @@ impl Search<'_, '_> {
                     count += 1;
                 });
                 match known {
-                    Ok(progress) => break (progress, count, broken),
+                    Ok(continuation) => break (continuation, count, broken),
                     Err(query) => self.semantics.resolve(query, &mut tables),
                 }
             };
             self.tally.transitions += u64::from(count);
             self.depth = self.depth.max(steps.len() as u32);
-            if !progress {
-                self.tally.ends += 1;
+            if continuation < Continuation::Necessary {
+                self.tally.ends += u64::from(continuation == Continuation::Nothing);
                 let ended =
                     self.semantics.judge_end(&numbered.locals, numbered.environment, &mut tables);
                 if let Some(violation) = ended {

@@ -271,6 +271,7 @@ impl Symmetry {
             && asks.iter().all(is_there)
             && self.places(environment.waiting, by) == other.waiting
             && self.places(environment.holding, by) == other.holding
+            && self.places(environment.obliged, by) == other.obliged
             && environment.spent == other.spent
             && self.channels(environment.cut, by) == other.cut
             && self.channels(environment.broken, by) == other.broken

@@ -141,6 +141,8 @@ pub(crate) struct EnvironmentFacts {
     pub(crate) waiting: u64,
     /// The places whose clients hold something.
     pub(crate) holding: u64,
+    /// The places whose clients must make their next request.
+    pub(crate) obliged: u64,
     pub(crate) spent: Spent,
     /// The channels that are cut.
     pub(crate) cut: u64,

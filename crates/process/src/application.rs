@@ -34,6 +34,12 @@ pub trait Application<P: Process>: Clone + Eq + Hash + Debug {
         false
     }
 
+    /// Whether the client at `at` must make its next request some day, as a holder must release. No client has to
+    /// ask for anything: a state in which only such requests are left may be the end of a run.
+    fn must_request(&self, at: ProcessId) -> bool {
+        self.holds(at)
+    }
+
     /// The processes whose clients wait for an indication. At the end of a run no client may wait.
     fn waiting(&self) -> Vec<ProcessId>;
 }

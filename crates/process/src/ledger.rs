@@ -63,6 +63,7 @@ where
     pub fn on_restart(&mut self, at: ProcessId) {
         self.application.on_restart(at);
         self.monitor.on_restart(at);
+        self.meter.on_restart(at);
     }
 
     /// Whether no client waits, and none at the processes `up` has a further request.

@@ -17,6 +17,8 @@ pub trait Meter<P: Process> {
     }
     /// A process crashed.
     fn on_crash(&mut self, _now: u64, _at: ProcessId) {}
+    /// A process restarted.
+    fn on_restart(&mut self, _at: ProcessId) {}
 }
 
 /// The part of a run that is measured.

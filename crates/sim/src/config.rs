@@ -48,6 +48,9 @@ pub struct Config {
     pub time_limit: f64,
     /// The run is cut off after this many steps.
     pub step_limit: u64,
+    /// Whether the run is cut off once all requests are served and no fault is to come: after this time since the
+    /// last fault, in T.
+    pub until_served: Option<f64>,
     /// How many messages of the application go with each request.
     pub app_messages: u32,
 }
@@ -71,6 +74,7 @@ impl Default for Config {
             unit: Duration::from_millis(1),
             time_limit: 1e9,
             step_limit: u64::MAX,
+            until_served: None,
             app_messages: 0,
         }
     }

@@ -19,15 +19,33 @@ pub(crate) struct Schedule {
 /// A fault begins or ends.
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
-    Strike(What),
+    /// The fault at this index of the configuration begins.
+    Strike(usize, What),
     End(What),
 }
+
+/// What became of a fault of the configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Struck {
+    /// It happened.
+    Yes,
+    /// The run ended before its time came.
+    #[default]
+    TooLate,
+    /// It found nothing to change; the reason.
+    InVain(&'static str),
+    /// It was for one message of many, and only so many were sent.
+    TooFew(u64),
+}
+
+const IS_DOWN: &str = "the process was down";
+const IS_UP: &str = "the process was up";
 
 impl Schedule {
     pub(crate) fn new(faults: &[Fault]) -> Self {
         let ticks = |t: f64| (t * UNIT as f64).round() as Time;
         let (mut timed, mut stepped, mut restarts) = (Vec::new(), Vec::new(), false);
-        for Fault { what, when, until } in faults {
+        for (index, Fault { what, when, until }) in faults.iter().enumerate() {
             match what {
                 // These are in effect from the start, in network and timers.
                 What::Message(..) | What::Rate(..) => continue,
@@ -40,8 +58,8 @@ impl Schedule {
                 | What::Suspect(..) => {}
             }
             match *when {
-                When::Time(t) => timed.push((ticks(t), Control::Strike(what.clone()))),
-                When::Step(k) => stepped.push((k, Control::Strike(what.clone()))),
+                When::Time(t) => timed.push((ticks(t), Control::Strike(index, what.clone()))),
+                When::Step(k) => stepped.push((k, Control::Strike(index, what.clone()))),
             }
             if let Some(until) = until {
                 timed.push((ticks(*until), Control::End(what.clone())));
@@ -53,6 +71,11 @@ impl Schedule {
         stepped.sort_by_key(|(step, _)| *step);
         stepped.reverse();
         Self { timed, stepped, restarts }
+    }
+
+    /// Whether no change is to come.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.timed.is_empty() && self.stepped.is_empty()
     }
 
     /// The time of the next change by time.
@@ -86,35 +109,51 @@ where
 {
     /// Begins or ends a fault.
     pub(crate) fn control(&mut self, control: Control) {
+        let changed = match control {
+            Control::Strike(index, what) => {
+                let struck = self.strike(what);
+                if let Some(known) = self.struck.get_mut(index) {
+                    *known = struck;
+                }
+                struck == Struck::Yes
+            }
+            Control::End(what) => self.end(what),
+        };
+        if changed {
+            self.world.acted = self.world.now;
+            self.struck_at = self.world.now;
+            // A crash may leave nothing to be served.
+            self.world.client_events += 1;
+        }
+    }
+
+    /// Begins a fault.
+    fn strike(&mut self, what: What) -> Struck {
         let world = &mut self.world;
         let place = |p: ProcessId| self.group.place(p).expect("faults name members");
-        match control {
-            Control::Strike(What::Crash(p)) => self.crash(p),
-            Control::Strike(What::Restart(p, memory)) => self.restart(p, memory),
-            Control::Strike(What::Pause(p)) => {
-                if world.condition.pause(p, place(p)) {
-                    world.observer.on_incident(world.now, &Incident::Pause(p));
+        match what {
+            What::Crash(p) => {
+                if !self.crash(p) {
+                    return Struck::InVain(IS_DOWN);
                 }
             }
-            Control::End(What::Pause(p)) => {
-                let place = place(p);
-                let Some(backlog) = world.condition.wake(place) else { return };
-                world.observer.on_incident(world.now, &Incident::Resume(p));
-                self.ready
-                    .extend(backlog.into_iter().map(|kind| Event { place: place as u32, kind }));
+            What::Restart(p, memory) => {
+                if !self.restart(p, memory) {
+                    return Struck::InVain(IS_UP);
+                }
             }
-            Control::Strike(What::Cut(from, to)) => {
+            What::Pause(p) => {
+                if !world.condition.pause(p, place(p)) {
+                    return Struck::InVain(IS_DOWN);
+                }
+                world.observer.on_incident(world.now, &Incident::Pause(p));
+            }
+            What::Cut(from, to) => {
                 world.faulty = true;
                 world.network.cut(from, to);
                 world.observer.on_incident(world.now, &Incident::Cut(format!("{from} → {to}")));
             }
-            Control::End(What::Cut(from, to)) => {
-                if world.network.heal_cut(from, to) {
-                    let incident = Incident::Heal(format!("{from} → {to}"));
-                    world.observer.on_incident(world.now, &incident);
-                }
-            }
-            Control::Strike(What::Break(one, other)) => {
+            What::Break(one, other) => {
                 world.faulty = true;
                 world.network.break_link(one, other);
                 world.ledger.monitor.on_break(one, other);
@@ -122,55 +161,82 @@ where
                 self.notify(one, other, EventKind::Suspect);
                 self.notify(other, one, EventKind::Suspect);
             }
-            Control::End(What::Break(one, other)) => self.mend(one, other),
-            Control::Strike(What::Partition(sides)) => {
+            What::Partition(sides) => {
                 world.faulty = true;
                 let incident = Incident::Cut(format!("partition {sides:?}"));
                 world.network.partition(sides, &self.group);
                 world.observer.on_incident(world.now, &incident);
             }
-            Control::End(What::Partition(sides)) => {
-                if world.network.heal_partition(&sides) {
-                    world.observer.on_incident(world.now, &Incident::Heal("partition".into()));
+            What::Suspect(who, whom) => {
+                if world.condition.down().contains(who) {
+                    return Struck::InVain(IS_DOWN);
                 }
-            }
-            Control::Strike(What::Suspect(who, whom)) => {
                 world.faulty = true;
                 let event = Event { place: place(who) as u32, kind: EventKind::Suspect(whom) };
                 self.ready.push_back(event);
             }
-            Control::End(What::Suspect(who, whom)) => {
+            What::Message(..) | What::Rate(..) => {}
+        }
+        Struck::Yes
+    }
+
+    /// Ends a fault; returns whether that changed anything.
+    fn end(&mut self, what: What) -> bool {
+        let world = &mut self.world;
+        let place = |p: ProcessId| self.group.place(p).expect("faults name members");
+        match what {
+            What::Pause(p) => {
+                let place = place(p);
+                let Some(backlog) = world.condition.wake(place) else { return false };
+                world.observer.on_incident(world.now, &Incident::Resume(p));
+                self.ready
+                    .extend(backlog.into_iter().map(|kind| Event { place: place as u32, kind }));
+            }
+            What::Cut(from, to) => {
+                if !world.network.heal_cut(from, to) {
+                    return false;
+                }
+                let incident = Incident::Heal(format!("{from} → {to}"));
+                world.observer.on_incident(world.now, &incident);
+            }
+            What::Break(one, other) => {
+                if !world.network.mend_link(one, other) {
+                    return false;
+                }
+                world.ledger.monitor.on_mend(one, other);
+                let incident = Incident::Heal(format!("{one} – {other}"));
+                world.observer.on_incident(world.now, &incident);
+                // A process that is down stays suspected because of its crash.
+                let is_up = |p: ProcessId| !self.world.condition.down().contains(p);
+                if is_up(one) && is_up(other) && !self.world.network.is_broken(one, other) {
+                    self.notify(one, other, EventKind::Trust);
+                    self.notify(other, one, EventKind::Trust);
+                }
+            }
+            What::Partition(sides) => {
+                if !world.network.heal_partition(&sides) {
+                    return false;
+                }
+                world.observer.on_incident(world.now, &Incident::Heal("partition".into()));
+            }
+            What::Suspect(who, whom) => {
                 let event = Event { place: place(who) as u32, kind: EventKind::Trust(whom) };
                 self.ready.push_back(event);
             }
-            Control::Strike(What::Message(..) | What::Rate(..))
-            | Control::End(
-                What::Crash(_) | What::Restart(..) | What::Message(..) | What::Rate(..),
-            ) => {}
+            What::Crash(_) | What::Restart(..) | What::Message(..) | What::Rate(..) => {
+                return false;
+            }
         }
+        true
     }
 
-    /// Repairs a link; its ends trust each other again if both are up.
-    fn mend(&mut self, one: ProcessId, other: ProcessId) {
-        let world = &mut self.world;
-        if !world.network.mend_link(one, other) {
-            return;
-        }
-        world.ledger.monitor.on_mend(one, other);
-        let incident = Incident::Heal(format!("{one} – {other}"));
-        world.observer.on_incident(world.now, &incident);
-        // A process that is down stays suspected because of its crash.
-        let is_up = |p: ProcessId| !self.world.condition.down().contains(p);
-        if is_up(one) && is_up(other) && !self.world.network.is_broken(one, other) {
-            self.notify(one, other, EventKind::Trust);
-            self.notify(other, one, EventKind::Trust);
-        }
-    }
-
-    fn crash(&mut self, p: ProcessId) {
+    /// Crashes a process; returns false if it was down already.
+    fn crash(&mut self, p: ProcessId) -> bool {
         let world = &mut self.world;
         let place = self.group.place(p).expect("faults name members");
-        let Some(backlog) = world.condition.crash(p, place, self.group.len()) else { return };
+        let Some(backlog) = world.condition.crash(p, place, self.group.len()) else {
+            return false;
+        };
         world.faulty = true;
         world.timers.clear(place);
         world.clear_pending_request(place);
@@ -181,12 +247,14 @@ where
             world.drop_for_crashed(p, kind);
         }
         self.notify_others(p, EventKind::Suspect, &ProcessSet::new());
+        true
     }
 
-    fn restart(&mut self, p: ProcessId, memory: Memory) {
+    /// Restarts a process; returns false if it was not down.
+    fn restart(&mut self, p: ProcessId, memory: Memory) -> bool {
         let world = &mut self.world;
         if !world.condition.restart(p) {
-            return;
+            return false;
         }
         let place = self.group.place(p).expect("faults name members");
         match memory {
@@ -213,6 +281,7 @@ where
                 self.world.queue.push(self.world.now + after, event);
             }
         }
+        true
     }
 
     /// Lets the detector of one process report a peer, after the detection time; without a detector, never.

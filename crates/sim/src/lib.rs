@@ -21,6 +21,7 @@ mod timers;
 mod world;
 
 pub use config::{Config, PAUSE_FORMS, Pace, UNIT};
+pub use control::Struck;
 pub use delay::{Delay, FORMS as DELAY_FORMS};
 pub use fault::{FORMS as FAULT_FORMS, Fault, Memory, Mishap, Selector, What, When};
 pub use observer::{AnyObserver, Incident, Observer};

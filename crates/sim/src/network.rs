@@ -31,12 +31,23 @@ pub(crate) struct Network {
     /// The broken links, each of which counts as two cuts. A link that broke twice is here twice.
     broken: Vec<(ProcessId, ProcessId)>,
     partitions: Vec<Partition>,
-    /// The faults of single messages, each with the number of messages that matched so far.
-    mishaps: Vec<(Selector, Mishap, u64)>,
+    /// The faults of single messages.
+    mishaps: Vec<MessageFault>,
     /// Whether no message can meet with anything but its delay.
     pub(crate) fault_free: bool,
     /// Nodes that need time to send; none if they do not.
     senders: Option<Senders>,
+}
+
+/// A fault of a single message.
+#[derive(Debug)]
+struct MessageFault {
+    /// Its index among all faults.
+    index: usize,
+    selector: Selector,
+    mishap: Mishap,
+    /// How many messages matched so far.
+    seen: u64,
 }
 
 /// A partition of the group into sides.
@@ -73,15 +84,17 @@ impl Network {
             | Delay::PerLink(..)
             | Delay::Hops(_) => (1, 1, Some(config.delay.clone())),
         };
-        let mishaps: Vec<(Selector, Mishap, u64)> = config
-            .faults
-            .iter()
-            .filter_map(|fault| match &fault.what {
-                What::Message(selector, mishap) => Some((selector.clone(), *mishap, 0)),
+        let faults = config.faults.iter().enumerate();
+        let mishaps: Vec<MessageFault> = faults
+            .filter_map(|(index, fault)| match &fault.what {
+                What::Message(selector, mishap) => {
+                    let (selector, mishap) = (selector.clone(), *mishap);
+                    Some(MessageFault { index, selector, mishap, seen: 0 })
+                }
                 _ => None,
             })
             .collect();
-        let held_up = mishaps.iter().any(|(_, mishap, _)| matches!(mishap, Mishap::Delay(_)));
+        let held_up = mishaps.iter().any(|fault| matches!(fault.mishap, Mishap::Delay(_)));
         let mut network = Self {
             least,
             spread,
@@ -199,6 +212,12 @@ impl Network {
             })
     }
 
+    /// The faults of single messages: the index of each among all faults, the number of the message that it is
+    /// for, and how many messages matched so far.
+    pub(crate) fn mishaps(&self) -> impl Iterator<Item = (usize, u64, u64)> {
+        self.mishaps.iter().map(|fault| (fault.index, fault.selector.nth, fault.seen))
+    }
+
     /// The delay of a message from a process and its place, without faults.
     #[inline]
     pub(crate) fn delay(&mut self, (from, sender): Sender, to: ProcessId) -> Time {
@@ -241,7 +260,7 @@ impl Network {
         let mut doubled = self.duplicate > 0.0 && self.duplicates.at(sender).chance(self.duplicate);
         let mut lost = self.loss > 0.0 && self.losses.at(sender).chance(self.loss)
             || self.is_separated(from, to, group);
-        for (selector, mishap, seen) in &mut self.mishaps {
+        for MessageFault { selector, mishap, seen, .. } in &mut self.mishaps {
             if !selector.fits(from, to, kind) {
                 continue;
             }

@@ -8,7 +8,7 @@ use konklave_process::{
 };
 
 use crate::condition::Condition;
-use crate::control::Schedule;
+use crate::control::{Schedule, Struck};
 use crate::event::{Event, EventKind, EventKindOf, EventOf, Stamp};
 use crate::kinds::Kinds;
 use crate::network::Network;
@@ -16,7 +16,7 @@ use crate::pause::Pause;
 use crate::service::Service;
 use crate::timers::Timers;
 use crate::world::{Measured, StepHost, World};
-use crate::{Config, Observer, Pace, Purpose, Streams, Time, UNIT, Wheel};
+use crate::{Config, Fault, Observer, Pace, Purpose, Streams, Time, UNIT, What, Wheel};
 
 /// How many bytes of processes fit into the near caches of a processor.
 const CACHE: usize = 1 << 18;
@@ -57,6 +57,14 @@ pub struct Sim<P: Process, A, M: Monitor<P>, T, O: Observer<P> = ()> {
     /// The processes in their initial states, if there are restarts.
     pub(crate) initial: Vec<P>,
     pub(crate) schedule: Schedule,
+    /// What became of each fault of the configuration that has a time or a step.
+    pub(crate) struck: Vec<Struck>,
+    /// The time of the last fault.
+    pub(crate) struck_at: Time,
+    /// How long after the last fault a run ends that has served all, if it ends then.
+    until_served: Option<Time>,
+    /// Whether all was served when clients had so many events.
+    all_served: (u64, bool),
     /// Events that waited for a paused process; they come before those of the queue.
     pub(crate) ready: VecDeque<EventOf<P, M, O>>,
     /// The first place whose client has not been asked for its first request yet.
@@ -133,6 +141,10 @@ where
             prefetched: ([0; AT_A_TIME], 0),
             processes: parts.processes,
             schedule,
+            struck_at: 0,
+            until_served: config.until_served.map(|t| (t * UNIT as f64).round() as Time),
+            all_served: (u64::MAX, false),
+            struck: config.faults.iter().map(struck_before).collect(),
             ready: VecDeque::new(),
             first_unasked: 0,
             time_limit: (config.time_limit * UNIT as f64).round() as Time,
@@ -140,6 +152,7 @@ where
             detect_after: config.detect_after.map(|t| ((t * UNIT as f64).round() as Time).max(1)),
             world: World {
                 now: 0,
+                acted: 0,
                 counts: Counts::default(),
                 queue: Wheel::default(),
                 network: Network::new(config, n),
@@ -169,6 +182,7 @@ where
                 measured,
                 faulty: false,
                 last_told: 0,
+                client_events: 0,
                 app_messages: config.app_messages,
                 nanos_per_tick: config.unit.as_nanos() as f64 / UNIT as f64,
             },
@@ -189,10 +203,15 @@ where
         loop {
             let limit = self.time_limit.saturating_add(1).min(self.schedule.next_time());
             let stop = self.step_limit.min(self.schedule.next_step());
-            self.run_until(limit, stop);
+            let looks_after_each = self.until_served.is_some();
+            let next = if looks_after_each { self.world.counts.steps + 1 } else { stop };
+            self.run_until(limit, next.min(stop));
             let steps = self.world.counts.steps;
-            if steps >= self.step_limit {
+            if steps >= self.step_limit || self.has_served_all() {
                 return Ending::CutOff;
+            }
+            if steps >= next && steps < stop {
+                continue;
             }
             if let Some(control) = self.schedule.take_stepped(steps) {
                 self.control(control);
@@ -200,12 +219,26 @@ where
                 self.world.now = at.max(self.world.now);
                 self.control(control);
             } else if self.world.queue.is_empty() && !self.world.condition.is_awaited() {
+                // The last events may have been void, such as timers that were cancelled.
+                self.world.now = self.world.acted;
                 return Ending::Quiet;
             } else {
                 self.world.now = self.time_limit;
                 return Ending::CutOff;
             }
         }
+    }
+
+    /// Whether the run ends because all requests are served and no fault is to come.
+    fn has_served_all(&mut self) -> bool {
+        let Some(grace) = self.until_served else { return false };
+        if !self.schedule.is_empty() || self.world.now < self.struck_at + grace {
+            return false;
+        }
+        if self.all_served.0 != self.world.client_events {
+            self.all_served = (self.world.client_events, self.is_served());
+        }
+        self.all_served.1
     }
 
     /// Takes events before the time `limit`, as long as there are fewer steps than `stop`.
@@ -374,6 +407,7 @@ where
     fn act(&mut self, place: usize, id: ProcessId, act: impl FnOnce(&mut P, &mut Context<'_, P>)) {
         let world = &mut self.world;
         world.counts.steps += 1;
+        world.acted = world.now;
         let process = &mut self.processes[place];
         let mut host = StepHost { place, id, group: &self.group, world, ask_client: false };
         act(process, &mut Context::new(id, &self.group, &mut host));
@@ -388,7 +422,7 @@ where
         }
     }
 
-    /// The time, in ticks.
+    /// The time, in ticks; at a quiet end, that of the last event that changed anything.
     pub fn now(&self) -> Time {
         self.world.now
     }
@@ -444,6 +478,15 @@ where
         self.world.faulty
     }
 
+    /// What became of each fault of the configuration, in order.
+    pub fn struck(&self) -> Vec<Struck> {
+        let mut struck = self.struck.clone();
+        for (index, nth, seen) in self.world.network.mishaps() {
+            struck[index] = if seen < nth { Struck::TooFew(seen) } else { Struck::Yes };
+        }
+        struck
+    }
+
     /// The judges.
     pub fn monitor(&self) -> &M {
         &self.world.ledger.monitor
@@ -463,5 +506,14 @@ where
     pub fn into_parts(self) -> (Vec<P>, T, M) {
         let Ledger { meter, monitor, .. } = self.world.ledger;
         (self.processes, meter, monitor)
+    }
+}
+
+/// What is known of a fault before the run: clock rates differ from the start.
+fn struck_before(fault: &Fault) -> Struck {
+    match fault.what {
+        What::Rate(_, 1.0) => Struck::InVain("it changes no rate"),
+        What::Rate(..) => Struck::Yes,
+        _ => Struck::default(),
     }
 }

@@ -19,6 +19,8 @@ use crate::{Counts, Observer, Streams, Time, Wheel};
 
 pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) now: Time,
+    /// The time of the last step, lost message or fault: void events after it do not count.
+    pub(crate) acted: Time,
     pub(crate) counts: Counts,
     pub(crate) queue: Wheel<EventOf<P, M, O>>,
     pub(crate) network: Network,
@@ -49,6 +51,8 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     /// How many messages had been sent when the measured part of the run began and ended; none if all of it is
     /// measured.
     pub(crate) measured: Option<Measured>,
+    /// How many requests clients made and how many indications they got.
+    pub(crate) client_events: u64,
     /// The last step with an indication to a client.
     pub(crate) last_told: u64,
     pub(crate) app_messages: u32,
@@ -146,6 +150,7 @@ where
 
     /// The client makes a request.
     pub(crate) fn on_request(&mut self, place: usize, id: ProcessId, request: &P::Request) {
+        self.client_events += 1;
         if let Some(arrived) = self.think.arrived(place)
             && !(self.is_hold)(request)
         {
@@ -282,9 +287,13 @@ where
     /// Drops an event at a process that is down; a message counts as lost.
     pub(crate) fn drop_for_crashed(&mut self, to: ProcessId, kind: EventKindOf<P, M, O>) {
         match kind {
-            EventKind::Message { from, message, tags } => self.lose(from, to, &message, &tags.1),
+            EventKind::Message { from, message, tags } => {
+                self.acted = self.now;
+                self.lose(from, to, &message, &tags.1);
+            }
             EventKind::Stamp(number) => {
                 if let Some(Stamp { from, tags, .. }) = self.stamps.0.remove(&number) {
+                    self.acted = self.now;
                     self.observer.on_lost(self.now, from, to, &tags.1);
                 }
             }
@@ -354,6 +363,7 @@ where
                     measured.note(world.ledger.meter.window(), world.counts.sent);
                 }
                 world.last_told = world.counts.steps;
+                world.client_events += 1;
                 self.ask_client = true;
             }
             Effect::SetTimer { timer, after } => {

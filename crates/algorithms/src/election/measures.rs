@@ -26,11 +26,15 @@ impl Measures {
         let leader = properties.leader();
         Summary {
             leader: leader.map(|(p, _)| p),
+            leaders: Some(properties.leading())
+                .filter(|leading| leading.len() > 1)
+                .map_or_else(Vec::new, |leading| leading.iter().collect()),
             epoch: leader.map(|(_, epoch)| epoch),
             informed: properties.informed(),
             agreeing: properties.agreeing(),
             elections: self.elections,
             loops: self.loops,
+            looped: properties.looped(),
             time_to_leader: since_start(self.settled).filter(|_| self.leading.len() == 1),
             time_to_all: since_start(self.last_informed),
         }
@@ -82,12 +86,19 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
     }
 }
 
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 /// The measures of a run of elections; times in units of T.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
     /// The last leader.
     pub leader: Option<ProcessId>,
-    /// Its epoch.
+    /// All processes that lead in the end, if they are several: one in each part of a divided topology.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leaders: Vec<ProcessId>,
+    /// The epoch of the last leader.
     pub epoch: Option<u32>,
     /// The number of processes that know of a leader in the end.
     pub informed: usize,
@@ -97,6 +108,9 @@ pub struct Summary {
     pub elections: u64,
     /// The number of processes that found a loop in the topology.
     pub loops: u64,
+    /// The number of processes that have no leader because of a loop.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub looped: usize,
     /// From the first start until exactly one process led, for good; none if that is not so in the end. In some
     /// algorithms each process leads a group of its own at first: that does not count.
     pub time_to_leader: Option<f64>,

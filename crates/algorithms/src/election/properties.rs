@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use self::reach::Reach;
 use super::{Indication, Request};
-use crate::{DataSheet, Guarantee, Setup, Winner};
+use crate::{Assumption, DataSheet, Guarantee, Setup, Winner};
 
 /// The judges of elections.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -29,8 +29,12 @@ pub struct Properties {
     parents: Option<ProcessMap<Option<ProcessId>>>,
     /// Whether any process was asked to start.
     begun: bool,
+    /// The processes that were asked to start and do not know the outcome.
+    asked: ProcessSet,
     /// The processes that can reach each other, if messages go along links of a graph only.
     reach: Option<Reach>,
+    /// Whether a process crashed or restarted, or a link broke or was mended, where that ends a guarantee.
+    changed: bool,
     /// Whether the step that is judged takes in a message; false between steps.
     hears: bool,
     rules: konklave_process::Fixed<Rules>,
@@ -48,11 +52,14 @@ enum View {
 struct Rules {
     winner: Option<Winner>,
     one_at_a_time: bool,
+    /// One leader at a time and per epoch, until the topology changes.
+    while_unchanged: bool,
     one_per_epoch: bool,
     epochs_grow: bool,
     must_agree: bool,
     must_live: bool,
     must_end: bool,
+    survives_crashes: bool,
     no_parent_cycle: bool,
     spanning_tree: bool,
     stable: bool,
@@ -74,17 +81,21 @@ impl Properties {
             upset: None,
             parents: builds_tree.then(|| ProcessMap::new(&setup.group, None)),
             begun: false,
+            asked: ProcessSet::new(),
             hears: false,
             reach: Reach::new(sheet, setup),
+            changed: false,
             rules: konklave_process::Fixed(Rules {
                 winner: sheet.winner,
                 one_at_a_time: claims(Guarantee::UniqueLeader),
+                while_unchanged: claims(Guarantee::UniqueWhileUnchanged),
                 one_per_epoch: claims(Guarantee::UniquePerEpoch),
                 epochs_grow: claims(Guarantee::GrowingEpochs),
                 must_agree: claims(Guarantee::Agreement),
                 must_live: claims(Guarantee::LiveLeader),
                 must_end: claims(Guarantee::Termination)
                     || claims(Guarantee::TerminationWithProbabilityOne),
+                survives_crashes: !sheet.assumes.contains(&Assumption::NoCrash),
                 no_parent_cycle,
                 spanning_tree,
                 stable: false,
@@ -100,7 +111,10 @@ impl Properties {
 
     /// The leader of the latest epoch, and the epoch.
     pub fn leader(&self) -> Option<(ProcessId, u32)> {
-        self.reigns.iter().max_by_key(|(epoch, _)| *epoch).map(|&(epoch, leader)| (leader, epoch))
+        let (epoch, last) = self.reigns.iter().max_by_key(|(epoch, _)| *epoch).copied()?;
+        let now = self.leading.lowest().filter(|_| self.leading.len() == 1);
+        let leader = now.filter(|_| self.rules.while_unchanged).unwrap_or(last);
+        Some((leader, epoch))
     }
 
     /// How many processes know of a leader.
@@ -139,7 +153,12 @@ impl Properties {
 
     /// Whether a process found that the topology has a loop.
     pub fn found_loop(&self) -> bool {
-        self.views.values().any(|v| *v == View::Loop)
+        self.looped() > 0
+    }
+
+    /// How many processes found that the topology has a loop, and know of no leader since.
+    pub fn looped(&self) -> usize {
+        self.views.values().filter(|v| **v == View::Loop).count()
     }
 
     fn on_leading(&mut self, at: ProcessId, epoch: u32) -> Verdict {
@@ -147,7 +166,8 @@ impl Properties {
         self.views[at] = View::Known(at);
         let in_office = self.leading.contains(at);
         self.leading.insert(at);
-        if self.rules.one_at_a_time && self.leading.len() > 1 {
+        let undivided = self.rules.while_unchanged && !self.changed;
+        if (self.rules.one_at_a_time || undivided) && self.leading.len() > 1 {
             let rivals: ProcessSet =
                 self.leading.iter().filter(|p| !self.are_apart(*p, at)).collect();
             if rivals.len() > 1 {
@@ -166,8 +186,10 @@ impl Properties {
         let reign = self.reigns.iter().find(of_epoch).copied();
         match reign {
             Some((_, before)) if before == at => {}
+            // Each part of a divided topology counts epochs by itself: after that they tell nothing.
+            Some(_) if self.rules.while_unchanged && self.changed => {}
             // Textbook algorithms know no epochs: a new election may have a new winner.
-            Some(_) if !self.rules.one_per_epoch => {
+            Some(_) if !self.has_one_per_epoch() => {
                 self.reigns.retain(|(e, _)| *e != epoch);
                 self.reigns.push((epoch, at));
             }
@@ -183,6 +205,16 @@ impl Properties {
             }
         }
         Ok(())
+    }
+
+    /// Whether an epoch may have one leader only.
+    fn has_one_per_epoch(&self) -> bool {
+        self.rules.one_per_epoch || self.rules.while_unchanged && !self.changed
+    }
+
+    /// The topology changes.
+    fn on_change(&mut self) {
+        self.changed |= self.rules.while_unchanged;
     }
 
     /// Whether both are up, but the graph between them is split.
@@ -209,6 +241,7 @@ impl Properties {
     /// `at` learns that its election is over. There may be several in one run, each with initiators
     /// of its own, so the winner is held against every candidate when that candidate hears of it.
     fn is_over(&mut self, at: ProcessId, leader: Option<ProcessId>) {
+        self.asked.remove(at);
         let ran = self.candidates.remove(at);
         let Some(leader) = leader.filter(|_| self.rules.winner == Some(Winner::MaxInitiator))
         else {
@@ -231,6 +264,16 @@ impl Properties {
             )),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Whether all that asked for an election crashed before anyone won. No live process need know of it.
+    fn was_forgotten(&self, end: &End) -> bool {
+        let knows = |(p, view): (ProcessId, &View)| end.alive.contains(p) && *view != View::Unknown;
+        self.rules.survives_crashes
+            && end.faulty
+            && self.asked.is_empty()
+            && self.reigns.is_empty()
+            && !self.views.iter().any(knows)
     }
 
     /// Whether the processes of a part know a leader, agree on it, and follow a live one.
@@ -261,6 +304,11 @@ impl Properties {
                 let detail = format!("{p} follows a leader who is down");
                 return Err(Violation::new("live leader", detail));
             }
+        }
+        let leading: ProcessSet = self.leading.intersection(part);
+        if self.rules.while_unchanged && leading.len() > 1 {
+            let detail = format!("in the end {leading:?} lead, with links between them");
+            return Err(Violation::new("one leader at a time", detail));
         }
         Ok(())
     }
@@ -297,8 +345,9 @@ impl<P: Inspect<Request = Request, Indication = Indication>> Monitor<P> for Prop
         self.parents.is_some()
     }
 
-    fn on_request(&mut self, _at: ProcessId, Request::Elect: &Request) -> Verdict {
+    fn on_request(&mut self, at: ProcessId, Request::Elect: &Request) -> Verdict {
         self.begun = true;
+        self.asked.insert(at);
         Ok(())
     }
 
@@ -328,7 +377,7 @@ impl<P: Inspect<Request = Request, Indication = Indication>> Monitor<P> for Prop
             Indication::Leading { epoch } => return self.on_leading(at, epoch),
             Indication::Following { leader, epoch } => {
                 let of_epoch = |(e, p): &&(u32, ProcessId)| *e == epoch && !self.are_apart(*p, at);
-                if self.rules.one_per_epoch
+                if self.has_one_per_epoch()
                     && let Some(leader) = leader
                     && let Some(&(_, before)) = self.reigns.iter().find(of_epoch)
                     && before != leader
@@ -348,12 +397,15 @@ impl<P: Inspect<Request = Request, Indication = Indication>> Monitor<P> for Prop
 
     fn on_crash(&mut self, at: ProcessId) {
         self.leading.remove(at);
+        self.asked.remove(at);
         self.views[at] = View::Unknown;
         if let Some(parents) = &mut self.parents {
             parents[at] = None;
         }
-        if let Some(reach) = &mut self.reach {
-            reach.on_crash(at);
+        if let Some(reach) = &mut self.reach
+            && reach.on_crash(at)
+        {
+            self.on_change();
         }
     }
 
@@ -361,18 +413,21 @@ impl<P: Inspect<Request = Request, Indication = Indication>> Monitor<P> for Prop
         if let Some(reach) = &mut self.reach {
             reach.on_restart(at);
         }
+        self.on_change();
     }
 
     fn on_break(&mut self, one: ProcessId, other: ProcessId) {
         if let Some(reach) = &mut self.reach {
             reach.on_break(one, other);
         }
+        self.on_change();
     }
 
     fn on_mend(&mut self, one: ProcessId, other: ProcessId) {
         if let Some(reach) = &mut self.reach {
             reach.on_mend(one, other);
         }
+        self.on_change();
     }
 
     fn after_step(&mut self, at: ProcessId, process: &P) -> Verdict {
@@ -408,7 +463,7 @@ impl<P: Inspect<Request = Request, Indication = Indication>> Monitor<P> for Prop
     fn at_end(&self, end: &End) -> Verdict {
         // A run that was cut off after a fault may be in the middle of getting over it.
         let unsettled = !end.quiet && end.faulty;
-        if !self.begun || unsettled {
+        if !self.begun || unsettled || self.was_forgotten(end) {
             return Ok(());
         }
         if self.found_loop() {

@@ -57,6 +57,7 @@ pub const SHEET: ProblemSheet = ProblemSheet {
             ..Column::BLANK
         },
     ],
+    has_loop: |measure| measure("looped").is_some_and(|looped| looped > 0.0),
     is_complete: |measure, survivors| {
         measure("agreeing").is_none_or(|agreeing| agreeing as usize == survivors)
     },

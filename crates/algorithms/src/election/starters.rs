@@ -15,6 +15,8 @@ pub struct Starters {
     /// Whether each start was asked for by name and time: then it takes place, whatever happened
     /// before.
     scripted: Fixed<bool>,
+    /// Whether every initiator starts, as by one signal.
+    together: Fixed<bool>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -33,7 +35,13 @@ impl Starters {
             let times = group.place(p).and_then(|place| workload.requests.get(place));
             starters[p].left = times.map_or(1, |&t| t.min(u16::MAX.into()) as u16);
         }
-        Self { starters, scripted: Fixed(false) }
+        Self { starters, scripted: Fixed(false), together: Fixed(false) }
+    }
+
+    /// The same, with every initiator obliged to start if `together`.
+    pub fn obliged(mut self, together: bool) -> Self {
+        self.together = Fixed(together);
+        self
     }
 
     /// The same by a script: a process starts at its time, even if it has learned an outcome before.
@@ -72,6 +80,10 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
 
     fn on_restart(&mut self, at: ProcessId) {
         self.starters[at].crashed = false;
+    }
+
+    fn must_request(&self, _at: ProcessId) -> bool {
+        *self.together
     }
 
     #[inline]

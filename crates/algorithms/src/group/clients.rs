@@ -188,6 +188,11 @@ where
         self.0[at].phase = Phase::Outside;
     }
 
+    /// A member that is asked for the state answers.
+    fn must_request(&self, at: ProcessId) -> bool {
+        self.0[at].asked_for_state
+    }
+
     fn waiting(&self) -> Vec<ProcessId> {
         let waits = |client: &Client| {
             client.awaits || matches!(client.phase, Phase::Joining | Phase::Leaving)

@@ -81,6 +81,8 @@ pub enum Timer {
     Group(virtual_synchrony::Timer),
     /// The time of a session is up: it was silent for too long, or its excluded member knows by now.
     Silent(Session),
+    /// This process may be excluded for as long as its locks stay frozen.
+    Lapse,
 }
 
 impl From<virtual_synchrony::Timer> for Timer {
@@ -145,6 +147,7 @@ impl Process for LockTable {
         match timer {
             Timer::Group(timer) => self.step_group(ctx, |group, ctx| group.on_timer(timer, ctx)),
             Timer::Silent(session) => self.on_silence(session, ctx),
+            Timer::Lapse => self.lose_all(ctx),
         }
         self.flush(ctx);
     }
@@ -226,7 +229,10 @@ impl LockTable {
                 self.table.apply(self.token(view, position + 1), command, &mut events);
                 self.tell(events, ctx);
             }
-            GroupIndication::Installed { view, left, .. } => self.on_view(view, &left, ctx),
+            GroupIndication::Installed { view, left, .. } => {
+                self.stop_lapse(ctx);
+                self.on_view(view, &left, ctx);
+            }
             GroupIndication::StateWanted => {
                 self.outbox.push_back(GroupRequest::State(self.table.parts(PART)));
             }
@@ -238,12 +244,14 @@ impl LockTable {
                 }
             }
             GroupIndication::Excluded => {
+                self.stop_lapse(ctx);
                 self.lose_all(ctx);
                 self.requests.clear();
                 self.forget();
                 ctx.indicate(Indication::Excluded);
             }
             GroupIndication::Left => {
+                self.stop_lapse(ctx);
                 self.lose_all(ctx);
                 self.requests.clear();
                 self.forget();
@@ -253,9 +261,20 @@ impl LockTable {
                 self.lose_all(ctx);
                 ctx.indicate(Indication::Blocked);
             }
-            GroupIndication::Sent { .. }
-            | GroupIndication::Refused(_)
-            | GroupIndication::Wedged => {}
+            GroupIndication::Wedged => {
+                if let Some(lease) = self.settings.lease {
+                    // The others may install a view without this process soon. Its locks are frozen there for a
+                    // lease, so it gives them up in less: each clock may differ by up to a tenth.
+                    ctx.set_timer(Timer::Lapse, lease * 8 / 10);
+                }
+            }
+            GroupIndication::Sent { .. } | GroupIndication::Refused(_) => {}
+        }
+    }
+
+    fn stop_lapse(&self, ctx: &mut Context<'_, Self>) {
+        if self.settings.lease.is_some() {
+            ctx.cancel_timer(Timer::Lapse);
         }
     }
 

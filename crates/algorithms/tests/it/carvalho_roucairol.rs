@@ -49,8 +49,8 @@ fn who_does_not_ask_again_waits_for_ever() {
     let case = Case::<CarvalhoRoucairol>::complete(3).requests(&[2, 2, 1]);
     case.check().exhausted(3778);
     case.clone().no_fifo().check().exhausted(5849);
-    case.clone().mistake("no-re-request").check().violated("deadlock", 15);
-    case.no_fifo().mistake("no-re-request").check().violated("deadlock", 15);
+    case.clone().mistake("no-re-request").check().violated("deadlock", 13);
+    case.no_fifo().mistake("no-re-request").check().violated("deadlock", 13);
     let case = Case::<CarvalhoRoucairol>::complete(3).mistake("no-re-request");
     case.check().violated("deadlock", 13);
 }

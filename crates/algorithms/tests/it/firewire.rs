@@ -136,10 +136,10 @@ fn f4_unplugging_and_plugging_in_begins_a_new_generation() {
     let judged = ["deadlock", "termination", "expected inputs", "quiescence", "acyclic parents"];
     let bus = |n| bare(Topology::path(n)).set("reset", "message").initiators(&[0]).judge(&judged);
     bus(3).crashes(1, 0).check().exhausted(5700);
-    bus(2).crashes(1, 1).check().exhausted(21_840);
+    bus(2).crashes(1, 1).check().exhausted(15_796);
     if long() {
-        bus(3).crashes(1, 0).no_fifo().check().exhausted(65_334);
-        bus(3).crashes(1, 1).check().exhausted(3_305_388);
+        bus(3).crashes(1, 0).no_fifo().check().exhausted(64_803);
+        bus(3).crashes(1, 1).check().exhausted(9_672_307);
     }
 }
 

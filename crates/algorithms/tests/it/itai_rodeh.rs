@@ -69,8 +69,8 @@ fn who_believes_in_too_few_elects_several() {
 
 #[test]
 fn who_believes_in_too_many_elects_nobody() {
-    finite(2, 2).set("believed-n", 3).check().violated("livelock", 7);
-    finite(3, 2).set("believed-n", 4).check().violated("livelock", 10);
+    finite(2, 2).set("believed-n", 3).check().violated("livelock", 6);
+    finite(3, 2).set("believed-n", 4).check().violated("livelock", 8);
     let endless = ring(5).set("believed-n", 7).config(|c| c.step_limit = 100_000).simulate();
     assert_eq!((endless.ending, endless.summary.leader), (konklave_sim::Ending::CutOff, None));
 }

@@ -462,3 +462,20 @@ fn no_history_with_faults_breaks_a_lock() {
     }
     assert!(entries > 5 * runs && 10 * stuck < 2 * runs, "{entries} {refused} {stuck} of {runs}");
 }
+
+#[test]
+fn an_isolated_holder_gives_its_lock_up_before_the_others_grant_it() {
+    let isolated = |set: &str, from: &str| {
+        let case = Case::<LockTable>::complete(3).set("departed", "frozen").requests(&[0, 1, 1]);
+        let case = if set.is_empty() { case } else { case.set("heartbeat", set) };
+        let case = case.fault(&format!("break:1-0@{from}")).fault(&format!("break:1-2@{from}"));
+        case.config(|c| (c.hold, c.time_limit) = (Pace::Constant(100.0), 400.0)).simulate()
+    };
+    for heartbeat in ["", "2", "4"] {
+        for from in ["3", "5", "5.5", "7"] {
+            let seen = isolated(heartbeat, from);
+            assert!(seen.violations.is_empty(), "{heartbeat} {from}: {:?}", seen.violations);
+            assert_eq!((seen.summary.entries, seen.summary.losses), (2, 1), "{heartbeat} {from}");
+        }
+    }
+}

@@ -26,6 +26,7 @@ mod links;
 mod lock_schedule;
 mod lock_table;
 mod maekawa;
+mod monotone;
 mod multicast;
 mod naimi_trehel;
 mod neilsen_mizuno;

@@ -150,5 +150,5 @@ fn the_leaf_rule_of_the_slide_fails_often() {
 
 #[test]
 fn on_a_cycle_it_waits_for_ever() {
-    Case::<TreeWave>::ring(3).check().violated("deadlock", 7);
+    Case::<TreeWave>::ring(3).check().violated("deadlock", 5);
 }

@@ -90,7 +90,7 @@ fn a_split_vote_must_be_undone() {
 #[test]
 fn a_release_that_overtakes_its_request_must_be_remembered() {
     let case = three([1, 1, 0]).no_fifo().mistake("no-tombstone");
-    case.check().violated("quiescence", 15);
+    case.check().violated("quiescence", 8);
     three([1, 1, 1]).mistake("no-tombstone").check().exhausted(96_855);
 }
 

@@ -4,6 +4,7 @@ use konklave_algorithms::{Bound, Cost, Metric};
 use konklave_process::AnyMeter;
 
 use super::{RunFacts, unending};
+use crate::disturbances::Disturbances;
 use crate::report::{BoundReport, ViolationReport};
 use crate::{Entry, Plan};
 
@@ -15,37 +16,21 @@ pub(super) fn bounds(
     meter: &AnyMeter,
 ) -> Vec<BoundReport> {
     let served = entry.algorithm.served(meter);
-    let mut facts = plan.facts(&served);
+    let disturbances = Disturbances::new(&plan.config, &plan.setup.down, &run.struck);
+    let mut facts = plan.facts(&served, &disturbances);
     facts.elapsed = run.now as f64 / run.unit;
     if is_real(run) {
         // In real worlds the delay of messages is unknown, so T has no exact length.
         facts.delay_max = None;
     }
-    let sent = run.messages.sent as f64;
-    let entries = facts.entries();
-    // Formulas speak of one election, of runs that came to their end (or have none, in a world with
-    // a clock to count by), and of messages that arrive once: what arrives twice may be answered twice.
-    let cut_off = unending(entry, plan, run) || (run.cut_off && is_real(run));
-    let election = entry.problem.one_shot;
-    let once = !election
-        || plan.workload.requests.iter().all(|&r| r <= 1) && plan.config.script.len() <= 1;
-    let undoubled = run.messages.duplicated == 0;
-    // Real processes never start at one moment. A process that receives an election message before its own start
-    // starts no election, so exact formulas for several initiators do not apply.
-    let apart = election && facts.initiators.len() > 1 && (is_real(run) || !facts.at_once);
-    let mut reports = Vec::new();
-    for cost in entry.sheet.costs {
-        let measured = match cost.metric {
-            Metric::Messages => Some(sent),
-            Metric::MessagesPerEntry => (entries > 0.0).then(|| sent / entries),
-            Metric::SyncDelay
-            | Metric::EntryDelay
-            | Metric::Time
-            | Metric::Delivery
-            | Metric::Other(_) => entry.algorithm.measured(meter, cost.metric, run.unit),
-        };
-        let applies = !cut_off && once && undoubled && facts.assumptions_hold;
-        let bound = if applies { (cost.bound)(&facts) } else { None };
+    let beyond = beyond_formulas(entry, plan, run, &disturbances);
+    // Those who do not start at one moment, as real processes never do, may hear of the election
+    // before: then they start none.
+    let apart =
+        entry.problem.one_shot && facts.initiators.len() > 1 && (is_real(run) || !facts.at_once);
+    let compare = |cost: &Cost| {
+        let measured = measured(entry, cost.metric, run, facts.entries(), meter);
+        let bound = if beyond.is_none() { (cost.bound)(&facts) } else { None };
         let (bound, why) = match (bound, measured) {
             (Some(bound), _)
                 if apart && (bound.least().is_some() || cost.metric == Metric::Time) =>
@@ -58,17 +43,63 @@ pub(super) fn bounds(
             },
             (Some(bound), Some(_)) => (Some(bound), None),
             (Some(bound), None) => (Some(bound), Some("no figure was measured".to_owned())),
-            (None, _) if cut_off => (None, Some("the run was cut off".to_owned())),
-            (None, _) if !once => (None, Some("it holds for one election".to_owned())),
-            (None, _) if !undoubled => (None, Some("messages arrived twice".to_owned())),
-            (None, _) if !facts.assumptions_hold => {
-                (None, Some("an assumption of the algorithm does not hold".to_owned()))
+            (None, _) => {
+                let why = beyond.clone().unwrap_or_else(|| format!("only if {}", cost.when));
+                (None, Some(why))
             }
-            (None, _) => (None, Some(format!("only if {}", cost.when))),
         };
-        reports.push(bound_report(cost, bound, measured, why));
+        bound_report(cost, bound, measured, why)
+    };
+    entry.sheet.costs.iter().map(compare).collect()
+}
+
+/// The condition that all formulas have in common: the reason if the run does not meet it.
+///
+/// Formulas speak of one election, of runs that came to their end (or have none, in a world with a clock to
+/// count by), of messages that arrive once, of runs that nothing disturbs, and of requests that are served.
+fn beyond_formulas(
+    entry: &Entry,
+    plan: &Plan,
+    run: &RunFacts,
+    disturbances: &Disturbances<'_>,
+) -> Option<String> {
+    let once = !entry.problem.one_shot
+        || plan.workload.requests.iter().all(|&r| r <= 1) && plan.config.script.len() <= 1;
+    if unending(entry, plan, run) || (run.cut_off && is_real(run)) {
+        Some("the run was cut off".to_owned())
+    } else if !once {
+        Some("it holds for one election".to_owned())
+    } else if run.messages.duplicated > 0 {
+        Some("messages arrived twice".to_owned())
+    } else if !plan.regular || !plan.broken.is_empty() {
+        Some("an assumption of the algorithm does not hold".to_owned())
+    } else if let Some(cause) = disturbances.cause() {
+        Some(format!("it holds for runs without faults, and {cause}"))
+    } else if !run.cut_off && !run.waiting.is_empty() {
+        Some("a client waits for ever".to_owned())
+    } else {
+        None
     }
-    reports
+}
+
+/// The figure of a run for `metric`.
+fn measured(
+    entry: &Entry,
+    metric: Metric,
+    run: &RunFacts,
+    entries: f64,
+    meter: &AnyMeter,
+) -> Option<f64> {
+    let sent = run.messages.sent as f64;
+    match metric {
+        Metric::Messages => Some(sent),
+        Metric::MessagesPerEntry => (entries > 0.0).then(|| sent / entries),
+        Metric::SyncDelay
+        | Metric::EntryDelay
+        | Metric::Time
+        | Metric::Delivery
+        | Metric::Other(_) => entry.algorithm.measured(meter, metric, run.unit),
+    }
 }
 
 fn bound_report(

@@ -6,6 +6,7 @@ use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, Application, Effect, End,
     Input, Ledger, Monitor, ProcessId, ProcessSet, Verdict, Violation,
 };
+use konklave_sim::Struck;
 use konklave_trace::{
     Audit, Difference, EffectRecord, Entry as RunEntry, Footer, IncidentKind, InputRecord, Place,
     Replayer, Run, Step,
@@ -278,6 +279,8 @@ impl<'a> ReplayJudge<'a> {
             waiting: self.ledger.application.waiting(),
             served: self.is_served(plan),
             measured_messages: None,
+            down: self.down.len(),
+            struck: vec![Struck::Yes; plan.config.faults.len()],
             cut_off,
         };
         let mut report = report(self.entry, plan, facts, &self.ledger.meter, &self.ledger.monitor);

@@ -1,6 +1,6 @@
 //! Verdicts name the assumptions that did not hold.
 
-use konklave_catalog::{Assumption, Plan, Scenario};
+use konklave_catalog::{Assumption, Plan, Scenario, Verdict};
 
 use crate::find;
 
@@ -52,6 +52,51 @@ fn who_comes_up_again_breaks_an_assumption_of_the_textbook() {
         s.set = vec!["mode=hardened".into()];
     });
     assert_eq!(broken(&hardened), []);
+}
+
+#[test]
+fn a_wrong_suspicion_breaks_the_assumption_that_the_detector_is_right() {
+    let wrong = |s: &mut Scenario| s.faults = vec!["suspect:3>0@1.9".into()];
+    for name in ["ring-list", "chang-roberts", "firewire"] {
+        assert_eq!(broken(&plan(name, wrong)), [Assumption::AccurateDetector], "{name}");
+    }
+    let silent = plan("firewire", |s| {
+        s.faults = vec!["break:0-1@5".into()];
+        s.topology = Some("path".into());
+        s.detect_after = Some("never".into());
+    });
+    let why = (Assumption::AccurateDetector, "no process learns of break:0-1@5".to_owned());
+    assert_eq!(silent.broken, [why]);
+}
+
+/// Whoever listens to the host's detector either gets over its errors or says that it assumes none.
+#[test]
+fn a_wrong_suspicion_does_no_harm_where_no_assumption_is_broken() {
+    let mut failures = Vec::new();
+    for entry in crate::catalog().entries() {
+        for seed in 1..=30 {
+            let (n, at) = (3 + seed % 3, seed as f64 / 4.0);
+            let (who, whom) = (seed % n, (seed / 2 + 1) % n);
+            let scenario = Scenario {
+                nodes: Some(n as usize),
+                seed: Some(seed),
+                faults: vec![format!("suspect:{who}>{whom}@{at}")],
+                time_limit: Some(1000.0),
+                step_limit: Some(200_000),
+                ..Scenario::default()
+            };
+            let Ok(plan) = entry.plan(scenario) else { continue };
+            if who == whom || !plan.broken.is_empty() {
+                continue;
+            }
+            let report = entry.simulate(&plan, false).unwrap().report;
+            if matches!(report.verdict, Verdict::Violated | Verdict::Stuck) {
+                failures.push(format!("{}: {:?}", report.command, report.violations.first()));
+                break;
+            }
+        }
+    }
+    assert!(failures.is_empty(), "run again:\n{}", failures.join("\n"));
 }
 
 #[test]

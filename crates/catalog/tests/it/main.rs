@@ -2,6 +2,7 @@
 
 mod assumptions;
 mod compact;
+mod disturbances;
 mod endings;
 mod replays;
 mod scenario;

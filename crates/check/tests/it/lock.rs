@@ -84,6 +84,9 @@ impl Application<Keeper> for Visitors {
     fn on_indication(&mut self, at: ProcessId, (): &()) {
         self.0[at.0 as usize].0 = Phase::Inside;
     }
+    fn holds(&self, at: ProcessId) -> bool {
+        self.0[at.0 as usize].0 == Phase::Inside
+    }
     fn waiting(&self) -> Vec<ProcessId> {
         let waiting = (0u32..).zip(&self.0).filter(|(_, (phase, _))| *phase == Phase::Waiting);
         waiting.map(|(p, _)| ProcessId(p)).collect()

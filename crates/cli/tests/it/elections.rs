@@ -172,3 +172,11 @@ fn a_run_that_is_too_long_is_said_to_be_and_breaks_nothing() {
     let text = konklave_line(line);
     assert_eq!(text.out.matches("too long, cut off after ").count(), cut.len(), "{}", text.out);
 }
+
+#[test]
+fn bully_without_options_runs_as_on_the_slide() {
+    let said = konklave_line("run bully -n 4 --format json");
+    let run: Value = serde_json::from_str(&said.out).expect(&said.err);
+    assert_eq!(run["command"], "konklave run bully -n 4 --initiators 0 --down 3 --seed 1");
+    assert_eq!(run["bounds"][0]["holds"], true, "{run}");
+}

@@ -165,6 +165,13 @@ fn broken_by(plan: &Plan, options: &CheckOptions) -> Vec<(Assumption, &'static s
             Assumption::Reliable if options.losses > 0 => "messages may be lost",
             Assumption::Reliable if options.cuts > 0 => "channels may be cut",
             Assumption::Reliable if options.breaks > 0 => "links may break",
+            Assumption::ReliableLinks if options.losses > 0 => "messages may be lost",
+            Assumption::ReliableLinks if options.cuts > 0 => "channels may be cut",
+            Assumption::AccurateDetector
+                if !options.detector && options.crashes + options.breaks > 0 =>
+            {
+                "crashes and broken links are not reported"
+            }
             Assumption::NoDuplicates if options.duplicates > 0 => "messages may arrive twice",
             Assumption::Fifo if !options.fifo => "messages may overtake each other",
             Assumption::NoCrash if options.crashes > 0 => "nodes may crash",
@@ -176,6 +183,8 @@ fn broken_by(plan: &Plan, options: &CheckOptions) -> Vec<(Assumption, &'static s
                 "saved state is lost in a crash"
             }
             Assumption::Reliable
+            | Assumption::ReliableLinks
+            | Assumption::AccurateDetector
             | Assumption::NoDuplicates
             | Assumption::Fifo
             | Assumption::NoCrash

@@ -56,12 +56,7 @@ pub(crate) fn race(catalog: &Catalog, args: RaceArgs) -> Done {
         target.finish(html_race(&runs, &options).as_bytes())?;
     }
     print(&args, &reports)?;
-    let code = |verdict: Verdict| match verdict {
-        Verdict::Violated | Verdict::Stuck => 1,
-        Verdict::Unfinished => 2,
-        Verdict::Ok => 0,
-    };
-    let codes: Vec<u8> = reports.iter().map(|report| code(report.verdict)).collect();
+    let codes: Vec<u8> = reports.iter().map(|report| report.verdict.exit_code()).collect();
     // A violation takes precedence over an undecided run.
     Ok([1, 2].into_iter().find(|code| codes.contains(code)).unwrap_or(0))
 }
@@ -90,7 +85,7 @@ fn print(args: &RaceArgs, reports: &[RunReport]) -> io::Result<()> {
                 let colour = match report.verdict {
                     Verdict::Ok => Colour::Green,
                     Verdict::Violated | Verdict::Stuck => Colour::Red,
-                    Verdict::Unfinished => Colour::Yellow,
+                    Verdict::Unfinished | Verdict::Loop => Colour::Yellow,
                 };
                 writeln!(
                     out,

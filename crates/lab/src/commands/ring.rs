@@ -95,7 +95,9 @@ fn held(report: &RunReport, unit: Duration) -> ExternalResult {
         verdict: match report.verdict {
             Verdict::Ok => konklave_ring::Verdict::Ok,
             Verdict::Violated => konklave_ring::Verdict::Violated,
-            Verdict::Stuck | Verdict::Unfinished => konklave_ring::Verdict::Unfinished,
+            Verdict::Stuck | Verdict::Unfinished | Verdict::Loop => {
+                konklave_ring::Verdict::Unfinished
+            }
         },
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
     }) {
         let report = target.stream(|out| entry.record(&plan, out))?;
         let outcome = Outcome { report, run: None };
-        warn_of_unmatched(&plan, &outcome.report);
+        warn_of_idle_faults(&plan, &outcome.report);
         print(&args, &outcome)?;
         return Ok(outcome.report.verdict.exit_code());
     }
@@ -63,24 +63,32 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
             .and_then(|run| target.finish(&svg::draw(run, &diagram::Options::default()))),
         _ => Ok(()),
     };
-    warn_of_unmatched(&plan, &outcome.report);
+    warn_of_idle_faults(&plan, &outcome.report);
     print(&args, &outcome)?;
     drawn?;
     Ok(outcome.report.verdict.exit_code())
 }
 
-/// Warns of faults on messages of a kind that was never sent, which is most often a typing error.
-fn warn_of_unmatched(plan: &Plan, report: &RunReport) {
-    for fault in &plan.config.faults {
-        let What::Message(Selector { kind: Some(kind), .. }, _) = &fault.what else { continue };
+/// Warns of faults that changed nothing; a kind of message that was never sent is most often a typing error.
+fn warn_of_idle_faults(plan: &Plan, report: &RunReport) {
+    for idle in &report.faults_without_effect {
+        let Some((fault, why)) = idle.split_once(": ") else { continue };
+        let given = plan.config.faults.iter().find(|given| given.to_string() == fault);
         let kinds = &report.messages.by_kind;
-        if !kinds.contains_key(kind.as_str()) {
-            let near = did_you_mean(kind, kinds.keys().map(|k| &**k));
-            let sent: Vec<&str> = kinds.keys().map(|k| &**k).collect();
-            tell!(
-                "konklave: `--fault {fault}` had no effect: no {kind} was sent{near}; kinds sent: {}",
-                if sent.is_empty() { "none".into() } else { sent.join(", ") }
-            );
+        let kind = given.and_then(|given| match &given.what {
+            What::Message(Selector { kind: Some(kind), .. }, _) => Some(kind.as_str()),
+            _ => None,
+        });
+        match kind.filter(|kind| !kinds.keys().any(|sent| sent.eq_ignore_ascii_case(kind))) {
+            Some(kind) => {
+                let near = did_you_mean(kind, kinds.keys().map(|k| &**k));
+                let sent: Vec<&str> = kinds.keys().map(|k| &**k).collect();
+                tell!(
+                    "konklave: `--fault {fault}` had no effect: no {kind} was sent{near}; kinds sent: {}",
+                    if sent.is_empty() { "none".into() } else { sent.join(", ") }
+                );
+            }
+            None => tell!("konklave: `--fault {fault}` had no effect: {why}"),
         }
     }
 }
@@ -144,7 +152,8 @@ fn plan<'a>(
         ),
         Some(_) | None => {}
     }
-    let plan = entry.plan(Scenario { algorithm: Some(entry.name()), ..scenario });
+    let usual = entry.usual(Scenario { algorithm: Some(entry.name()), ..scenario });
+    let plan = usual.and_then(|scenario| entry.plan(scenario));
     let plan = plan.map_err(|e| match &args.file {
         Some(file) => in_file(e, &args.scenario, file),
         None => e,
@@ -244,6 +253,12 @@ pub(crate) fn summarise(report: &RunReport, out: &mut impl Write) -> io::Result<
     )?;
     let verdict = match report.verdict {
         Verdict::Ok => paint("ok", Colour::Green),
+        Verdict::Loop => {
+            format!(
+                "{}: the topology has a loop, so there is no leader",
+                paint("loop", Colour::Yellow)
+            )
+        }
         Verdict::Violated => paint("violated", Colour::Red),
         Verdict::Stuck => paint("stuck", Colour::Red),
         Verdict::Unfinished => paint("unfinished", Colour::Yellow),
@@ -256,6 +271,9 @@ pub(crate) fn summarise(report: &RunReport, out: &mut impl Write) -> io::Result<
         }
     };
     writeln!(out, "verdict     {verdict}{}{despite}", waiting(report))?;
+    if let Some(why) = &report.unfinished {
+        writeln!(out, "            {why}")?;
+    }
     for violation in report.violations.iter().take(5) {
         writeln!(
             out,
@@ -303,6 +321,10 @@ fn waiting(report: &RunReport) -> String {
 fn measured(_problem: &str, measures: &Value, out: &mut impl Write) -> io::Result<()> {
     for (name, value) in measures.as_object().into_iter().flatten() {
         let value = match value {
+            Value::Array(leaders) if name == "leaders" => {
+                let ids = leaders.iter().map(|p| format!("p{p}"));
+                ids.collect::<Vec<_>>().join(", ")
+            }
             Value::Null | Value::Array(_) => continue,
             Value::Object(spread) => {
                 let part = |key: &str| spread.get(key).and_then(Value::as_f64).map(number);

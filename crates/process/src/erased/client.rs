@@ -21,6 +21,7 @@ trait Object: Any + fmt::Debug + Send + Sync {
     fn on_crash(&mut self, at: ProcessId);
     fn on_restart(&mut self, at: ProcessId);
     fn holds(&self, at: ProcessId) -> bool;
+    fn must_request(&self, at: ProcessId) -> bool;
     fn waiting(&self) -> Vec<ProcessId>;
 }
 
@@ -54,6 +55,9 @@ impl<P: Recordable, A: Application<P> + Send + Sync + 'static> Object for Typed<
     }
     fn holds(&self, at: ProcessId) -> bool {
         self.0.holds(at)
+    }
+    fn must_request(&self, at: ProcessId) -> bool {
+        self.0.must_request(at)
     }
     fn waiting(&self) -> Vec<ProcessId> {
         self.0.waiting()
@@ -91,6 +95,9 @@ impl Application<AnyProcess> for AnyApplication {
     }
     fn holds(&self, at: ProcessId) -> bool {
         self.0.holds(at)
+    }
+    fn must_request(&self, at: ProcessId) -> bool {
+        self.0.must_request(at)
     }
     fn waiting(&self) -> Vec<ProcessId> {
         self.0.waiting()

@@ -17,6 +17,7 @@ trait Object: Send {
     fn on_arrival(&mut self, arrived: u64, at: ProcessId);
     fn window(&self) -> Window;
     fn on_crash(&mut self, now: u64, at: ProcessId);
+    fn on_restart(&mut self, at: ProcessId);
 }
 
 /// Measures of processes of type `P`.
@@ -40,6 +41,9 @@ impl<P: Recordable, T: Meter<P> + Send + 'static> Object for Typed<P, T> {
     }
     fn on_crash(&mut self, now: u64, at: ProcessId) {
         self.0.on_crash(now, at);
+    }
+    fn on_restart(&mut self, at: ProcessId) {
+        self.0.on_restart(at);
     }
 }
 
@@ -70,6 +74,9 @@ impl Meter<AnyProcess> for AnyMeter {
     }
     fn on_crash(&mut self, now: u64, at: ProcessId) {
         self.0.on_crash(now, at);
+    }
+    fn on_restart(&mut self, at: ProcessId) {
+        self.0.on_restart(at);
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Bully, Phase};
 use crate::election::Election;
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, SetupError,
-    Switch, Winner,
+    Switch, UsualRun, Winner,
 };
 
 pub(super) const SHEET: DataSheet = DataSheet {
@@ -73,7 +73,8 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "mode",
             values: &["textbook", "hardened"],
-            what: "textbook: as on the slides; hardened: numbered reigns, one leader per epoch",
+            what: "textbook: as on the slides; if all start at once and an announcement overtakes their questions, the \
+                   messages grow exponentially with n; hardened: numbered reigns, one leader per epoch",
         },
         Switch {
             name: "timeout",
@@ -97,6 +98,7 @@ impl Inspect for Bully {
 impl Algorithm for Bully {
     type Problem = Election;
     const SHEET: DataSheet = SHEET;
+    const USUAL_RUN: UsualRun = UsualRun::HighestDown;
 
     fn new(_me: ProcessId, setup: &Setup) -> Self {
         Self {

@@ -23,6 +23,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Assumption::NoDuplicates,
         Assumption::Fifo,
         Assumption::NoCrash,
+        Assumption::AccurateDetector,
         Assumption::UniqueIds,
     ],
     topologies: &[Shape::DirectedRing],

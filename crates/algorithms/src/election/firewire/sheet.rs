@@ -20,7 +20,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
            edges is the root.",
     source: "IEEE 1394-1995, tree identify; lecture \"Übereinstimmung und Koordination\", slides \"Wahl auf Bäumen: \
              FireWire\"",
-    assumes: &[Assumption::Reliable, Assumption::NoDuplicates, Assumption::NoCrash],
+    assumes: &[Assumption::ReliableLinks, Assumption::NoDuplicates, Assumption::AccurateDetector],
     topologies: &[Shape::Tree, Shape::Connected],
     winner: Some(Winner::Any),
     costs: &[
@@ -53,8 +53,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         },
     ],
     guarantees: &[
-        Guarantee::UniqueLeader,
-        Guarantee::UniquePerEpoch,
+        Guarantee::UniqueWhileUnchanged,
         Guarantee::Agreement,
         Guarantee::TerminationWithProbabilityOne,
         Guarantee::SpanningTree,
@@ -152,6 +151,11 @@ impl Algorithm for FireWire {
             edges: Edges::new(me, setup),
             rules: Fixed(setup.share("rules of firewire", || Rules::of(setup))),
         }
+    }
+
+    /// Every process feels a reset of the wire.
+    fn start_together(setup: &Setup) -> bool {
+        setup.chosen(&SHEET, "reset").is("wire")
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

@@ -32,8 +32,9 @@ impl Reach {
         })
     }
 
-    pub(super) fn on_crash(&mut self, at: ProcessId) {
-        self.down.insert(at);
+    /// Returns whether the process was up.
+    pub(super) fn on_crash(&mut self, at: ProcessId) -> bool {
+        self.down.insert(at)
     }
 
     pub(super) fn on_restart(&mut self, at: ProcessId) {

@@ -20,6 +20,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Assumption::Reliable,
         Assumption::NoDuplicates,
         Assumption::NoCrash,
+        Assumption::AccurateDetector,
         Assumption::UniqueIds,
         Assumption::KnownMembership,
     ],

@@ -59,6 +59,7 @@ impl Inspect for Leader {
 impl Algorithm for Leader {
     type Problem = Leadership;
     const SHEET: DataSheet = SHEET;
+    const NEEDS_MAJORITY: bool = true;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let lease = setup.chosen(&SHEET, "lease").number();

@@ -85,6 +85,7 @@ impl<A: Inner> Inspect for Lifted<A> {
 impl<A: Inner> Algorithm for Lifted<A> {
     type Problem = Locks;
     const SHEET: DataSheet = SHEET;
+    const NEEDS_MAJORITY: bool = true;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let lasts = setup.unit * setup.chosen(&SHEET, "lease").number();

@@ -74,7 +74,8 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "departed",
             values: &["free", "frozen"],
-            what: "the locks of an excluded member: free at once, or after the lease",
+            what: "the locks of an excluded member: free at once, or after the lease, by when the member has \
+                   given them up",
         },
         Switch { name: "lease", values: &["20", "<number>"], what: "how long that is, in T" },
         HEARTBEAT,
@@ -102,6 +103,7 @@ impl Inspect for LockTable {
 impl Algorithm for LockTable {
     type Problem = Locks;
     const SHEET: DataSheet = SHEET;
+    const NEEDS_MAJORITY: bool = true;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let group = VirtualSynchrony::build(me, setup);
@@ -135,7 +137,8 @@ impl Algorithm for LockTable {
     }
 
     fn sheet(setup: &Setup) -> DataSheet {
-        DataSheet { assumes: assumed(Self::goes_on(setup), false), ..SHEET }
+        let leases = setup.chosen(&SHEET, "departed").is("frozen");
+        DataSheet { assumes: assumed(Self::goes_on(setup), leases), ..SHEET }
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

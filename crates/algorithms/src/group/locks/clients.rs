@@ -242,6 +242,11 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
         (locker.up, locker.inside_group, locker.asked_to_join) = (true, false, false);
     }
 
+    /// A holder releases.
+    fn must_request(&self, at: ProcessId) -> bool {
+        self.0[at].phase == Phase::Inside
+    }
+
     fn waiting(&self) -> Vec<ProcessId> {
         let waiting = self.0.iter().filter(|(_, locker)| locker.phase == Phase::Waiting);
         waiting.map(|(p, _)| p).collect()

@@ -28,7 +28,8 @@ pub struct LockProperties {
 impl LockProperties {
     /// Nothing is held yet.
     pub fn new(setup: &Setup) -> Self {
-        let safe = setup.chosen.get("safety").is_some_and(|v| v == "lease");
+        let is = |name, value| setup.chosen.get(name).is_some_and(|chosen| chosen == value);
+        let safe = is("safety", "lease") || is("departed", "frozen");
         Self {
             strict: Fixed(safe),
             views: ProcessMap::new(&setup.group, None),

@@ -222,6 +222,7 @@ impl<C: Data> Inspect for VirtualSynchrony<C> {
 impl Algorithm for VirtualSynchrony {
     type Problem = Group;
     const SHEET: DataSheet = SHEET;
+    const NEEDS_MAJORITY: bool = true;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
         Self::build(me, setup)

@@ -34,7 +34,7 @@ pub(super) const PATIENT: Mistake = Mistake {
     name: "patient",
     what: "no receiver is ever given up: one crashed receiver blocks the window for all",
     breaks: "deadlock",
-    caught_by: "-n 2 --requests 2,0 --crash 1 --synchronous --set window=1",
+    caught_by: "-n 2 --requests 2,0 --crash 1 --synchronous --set window=1 --property deadlock",
 };
 pub(super) const ONE_LIFE: Mistake = Mistake {
     name: "one-life",

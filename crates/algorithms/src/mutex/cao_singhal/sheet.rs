@@ -28,14 +28,14 @@ pub(super) const KEEP_TRANSFERS: Mistake = Mistake {
     name: "keep-transfers",
     what: "the same, and a process that relinquishes a lock remembers where to pass it on",
     breaks: "deadlock",
-    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0 --property deadlock",
 };
 pub(super) const NO_RELEASE_BUFFER: Mistake = Mistake {
     name: "no-release-buffer",
     what: "an arbiter ignores the release of a process that got its lock from another one, if that release arrives \
            before the other's",
     breaks: "deadlock",
-    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0 --property deadlock",
 };
 pub(super) const DROP_EARLY_INQUIRE: Mistake = Mistake {
     name: "drop-early-inquire",

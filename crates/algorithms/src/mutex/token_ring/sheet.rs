@@ -97,6 +97,11 @@ impl Algorithm for TokenRing {
     type Problem = Mutex;
     const SHEET: DataSheet = SHEET;
 
+    /// The token of a perpetuum mobile never rests.
+    fn goes_on(setup: &Setup) -> bool {
+        setup.chosen(&SHEET, "mode").is("perpetual")
+    }
+
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let group = &setup.group;
         let mut crashed = setup.down.clone();

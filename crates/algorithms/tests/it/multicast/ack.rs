@@ -134,7 +134,7 @@ fn a2_a_silent_receiver_is_given_up_and_the_window_moves_on() {
     let crash = Case::<Ack>::complete(2).requests(&[2, 0]).synchronous().crashes(1, 0);
     let crash = crash.set("window", 1);
     crash.check().exhausted(55);
-    crash.mistake("patient").check().violated("deadlock", 18);
+    crash.judge(&["deadlock"]).mistake("patient").check().violated("deadlock", 18);
 }
 
 #[test]

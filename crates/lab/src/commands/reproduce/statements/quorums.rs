@@ -207,7 +207,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         chapter: "Cao–Singhal",
         name: "cao-singhal-release",
         says: "(paper) the arbiter gets the releases in order",
-        command: "check cao-singhal --mistake no-release-buffer -n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
+        command: "check cao-singhal --mistake no-release-buffer -n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0 --property deadlock",
         reads: "/property",
         finds: "deadlock",
         verdict: Verdict::Wrong,
