@@ -255,3 +255,31 @@ fn voting_is_judged_where_a_majority_is_not_all() {
         assert!(nodes.is_none_or(|n| n >= 3), "{property}, {condition}: {cell}");
     }
 }
+
+/// `compare` asks for more than termination: every live process must name one live leader. So it may find harm
+/// where `guarantees` finds none, but not the other way round.
+#[test]
+fn compare_finds_harm_in_elections_where_guarantees_does() {
+    let guarantees = Guarantees::read();
+    let elections = guarantees.1.iter().filter(|(name, _)| name.starts_with("election/"));
+    let mut compared = 0;
+    for (election, nodes) in elections {
+        let breaks =
+            |condition| guarantees.keeps(election, "termination", condition) == Some(false);
+        let crash = CRASHES.iter().any(|(condition, _)| breaks(condition));
+        let faults = [("losses", breaks("one loss")), ("crashes", crash)];
+        if faults.iter().all(|(_, breaks)| !breaks) {
+            continue;
+        }
+        let all = json(&format!("compare election {election} -n {nodes} --seeds 1"));
+        for line in all["lines"].as_array().expect("lines") {
+            for (name, _) in faults.iter().filter(|(_, breaks)| *breaks) {
+                let survived = line["endurance"][*name].as_u64();
+                let tried = line["endurance"][format!("{name}_tried")].as_u64();
+                assert!(survived < tried, "{election}, {}: {name}", line["case"]);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 20, "only {compared} cells were compared");
+}
