@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use konklave_algorithms::{Order, ProblemSheet, Setup, Watch, Workload};
 use konklave_check::{
-    Bounded, CheckpointError, Checkpoints, Model, Moment, Options, Outcome, Progress, Witness,
-    WorldEvent,
+    Bounded, CheckpointError, Checkpoints, Model, Moment, Options, Outcome, Progress, Victim,
+    Witness, WorldEvent,
 };
 use konklave_process::{AnyProcess, Group, ProcessId, Violation};
 use konklave_trace::{
@@ -92,7 +92,11 @@ pub(crate) fn check(
         watched(entry.problem, &check.options.properties)?;
     let (down, links) = (setup.down.clone(), links(setup));
     let fifo = plan.config.fifo;
-    let options = Options { properties, most_messages, down, links, fifo, ..check.options.clone() };
+    let mut options =
+        Options { properties, most_messages, down, links, fifo, ..check.options.clone() };
+    if options.crashes > 0 && options.victims != Victim::Anyone {
+        options.coordinator = entry.coordinator(plan)?;
+    }
     let model = model(entry, plan, &plan.workload, &judged, options);
     let identity = command(entry, "check", plan);
     let checkpoints = Checkpoints { identity, ..check.checkpoints.clone() };

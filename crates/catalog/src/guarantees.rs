@@ -24,8 +24,8 @@ use crate::{CheckPlan, Checked, Entry, Error, Scenario};
 pub use page::{LEGEND, page};
 
 /// The faults and their names. Channels are FIFO except under reordering. Crashes are distinguished by
-/// the activity of the crashed process.
-pub const CONDITIONS: [&str; 8] = [
+/// the role of the crashed process, in the words of [`Role`](crate::tolerance::Role).
+pub const CONDITIONS: [&str; 10] = [
     "FIFO",
     "reordering",
     "one loss",
@@ -34,6 +34,8 @@ pub const CONDITIONS: [&str; 8] = [
     "crash: waiting",
     "crash: holder",
     "crash: arbiter",
+    "crash: coordinator",
+    "crash: idle, with the token",
 ];
 
 /// The processes that crash under a condition, if any, and their word on the command line.
@@ -43,6 +45,8 @@ fn victim(condition: usize) -> Option<(Victim, &'static str)> {
         5 => Some((Victim::Waiting, "waiting")),
         6 => Some((Victim::Holder, "holder")),
         7 => Some((Victim::Arbiter, "arbiter")),
+        8 => Some((Victim::Coordinator, "coordinator")),
+        9 => Some((Victim::IdleTokenHolder, "idle-token-holder")),
         _ => None,
     }
 }
@@ -184,9 +188,21 @@ struct Question<'a> {
     nodes: usize,
     /// How often each client asks.
     requests: u32,
+    /// How many messages the application sends past the algorithm: what makes order visible.
+    app_messages: u8,
     states: u64,
     properties: &'a [&'a str],
 }
+
+impl<'a> Question<'a> {
+    fn of(condition: usize, nodes: usize, states: u64, properties: &'a [&'a str]) -> Self {
+        let app_messages = u8::from(properties.contains(&ORDER));
+        Self { condition, nodes, requests: 1, app_messages, states, properties }
+    }
+}
+
+/// The property that is judged with a message of the application.
+const ORDER: &str = "order";
 
 impl Entry {
     /// Stands for all that decides its rows.
@@ -208,6 +224,10 @@ impl Entry {
         let mut columns: Vec<Vec<Cell>> = Vec::new();
         for condition in 0..CONDITIONS.len() {
             let mut cells: Vec<Option<Cell>> = vec![None; judged.len()];
+            if !self.has_role(condition, nodes)? {
+                columns.push(vec![Cell::Never; judged.len()]);
+                continue;
+            }
             for &nodes in &sizes {
                 self.under(condition, nodes, bounds, &mut cells)?;
                 if !cells.iter().flatten().any(Cell::is_bounded) {
@@ -222,7 +242,12 @@ impl Entry {
                 }
                 _ => cell,
             });
-            columns.push(cells.collect());
+            let cells: Vec<Cell> = cells.collect();
+            // A property that breaks without the fault breaks here, too, though no process has the role.
+            columns.push(match cells.contains(&Cell::Never) {
+                true => vec![Cell::Never; cells.len()],
+                false => cells,
+            });
         }
         let hash = self.guarantees_hash(bounds);
         let row = |(i, property): (usize, &&str)| GuaranteeRow {
@@ -245,21 +270,40 @@ impl Entry {
         let Some(Cell::No { nodes, property, requests, .. }) = row.cells.get(condition) else {
             return Ok(None);
         };
-        let question = Question {
-            condition,
-            nodes: *nodes,
-            requests: *requests,
-            states: bounds.states,
-            properties: &[property],
-        };
-        Ok(self.explored(question)?.witness)
+        let properties: &[&str] = &[property];
+        let question = Question::of(condition, *nodes, bounds.states, properties);
+        let question = Question { requests: *requests, ..question };
+        match self.explored(question)?.witness {
+            None if question.app_messages > 0 => {
+                Ok(self.explored(Question { app_messages: 0, ..question })?.witness)
+            }
+            witness => Ok(witness),
+        }
+    }
+
+    /// Whether a process may have the role that a condition crashes, as far as a run shows it.
+    fn has_role(&self, condition: usize, nodes: usize) -> Result<bool, Error> {
+        let plan = self.plan(scenario(nodes, condition, 1))?;
+        match victim(condition) {
+            Some((Victim::Coordinator, _)) => Ok(self.coordinator(&plan)?.is_some()),
+            Some((Victim::IdleTokenHolder, _)) => self.has_token(&plan),
+            _ => Ok(true),
+        }
     }
 
     /// The sizes to explore, the first first: not every algorithm has every size.
     fn sizes(&self, nodes: usize) -> Vec<usize> {
         let is_one = |n: &usize| self.plan(scenario(*n, 0, 1)).is_ok();
         let Some(largest) = (nodes..=nodes + MORE).find(is_one) else { return Vec::new() };
-        let smaller = (2..largest).rev().filter(is_one);
+        // If a majority is the whole group, as it is of two, it says nothing of larger groups.
+        let says_more = |n: &usize| {
+            let plan = self.plan(scenario(*n, 0, 1));
+            plan.is_ok_and(|plan| {
+                let quorums = self.algorithm.quorums(&plan.setup);
+                quorums.iter().all(|(name, figures)| *name != "majorities" || figures.most < *n)
+            })
+        };
+        let smaller = (2..largest).rev().filter(says_more);
         std::iter::once(largest).chain(smaller).collect()
     }
 
@@ -282,18 +326,24 @@ impl Entry {
             }
         };
         // A property that needs more state, or other clients, is searched for alone.
-        if let Some(at) = open.iter().position(|i| judged[*i] == "order") {
+        if let Some(at) = open.iter().position(|i| judged[*i] == ORDER) {
             let i = open.remove(at);
-            let properties = &["order"];
-            let question = Question { condition, nodes, requests: 1, states, properties };
-            set(i, self.search(question)?.1);
+            let question = Question::of(condition, nodes, states, &[ORDER]);
+            let mut found = self.search(question)?.1;
+            if found.is_bounded() {
+                // Runs without the message are fewer, and may break it, too.
+                let without = self.search(Question { app_messages: 0, ..question })?.1;
+                if matches!(without, Cell::No { .. }) {
+                    found = without;
+                }
+            }
+            set(i, found);
         }
         let starvation = open.iter().position(|i| judged[*i] == "starvation");
         let starvation = starvation.map(|at| open.remove(at));
         while !open.is_empty() {
             let properties: Vec<&str> = open.iter().map(|i| judged[*i]).collect();
-            let properties = &properties;
-            let question = Question { condition, nodes, requests: 1, states, properties };
+            let question = Question::of(condition, nodes, states, &properties);
             let (broken, found) = self.search(question)?;
             open.retain(|&i| {
                 let decided = broken.as_deref().is_none_or(|broken| broken == judged[i]);
@@ -320,13 +370,9 @@ impl Entry {
     /// Whether someone may wait for ever: by a fair round of clients that ask for ever, if their states
     /// are few; else of clients that ask a few times.
     fn starvation(&self, condition: usize, nodes: usize, states: u64) -> Result<Cell, Error> {
-        let endless = Question {
-            condition,
-            nodes,
-            requests: u32::MAX,
-            states: states.min(ENDLESS),
-            properties: &["deadlock", "starvation"],
-        };
+        let properties: &[&str] = &["deadlock", "starvation"];
+        let endless = Question::of(condition, nodes, states.min(ENDLESS), properties);
+        let endless = Question { requests: u32::MAX, ..endless };
         let (_, found) = self.search(endless)?;
         if !found.is_bounded() {
             return Ok(found);
@@ -337,8 +383,8 @@ impl Entry {
         for most in 0..=all {
             let bypass = format!("bypass:{most}");
             let properties: &[&str] = &["deadlock", "starvation", &bypass];
-            let question = Question { condition, nodes, requests, states, properties };
-            match self.search(question)? {
+            let question = Question::of(condition, nodes, states, properties);
+            match self.search(Question { requests, ..question })? {
                 (Some(broken), _) if broken == bypass => {}
                 (_, Cell::Yes { states, .. }) => {
                     return Ok(Cell::Bypass { nodes, requests, most, states });
@@ -353,7 +399,7 @@ impl Entry {
     }
 
     fn explored(&self, question: Question<'_>) -> Result<Checked, Error> {
-        let Question { condition, nodes, requests, states, properties } = question;
+        let Question { condition, nodes, requests, app_messages, states, properties } = question;
         let plan = self.plan(scenario(nodes, condition, requests))?;
         let (losses, duplicates) = (u8::from(condition == 2), u8::from(condition == 3));
         let victim = victim(condition);
@@ -365,6 +411,7 @@ impl Entry {
             duplicates,
             crashes,
             victims: victim.map_or(Victim::Anyone, |(who, _)| who),
+            app_messages,
             properties: properties.iter().map(|p| (*p).to_owned()).collect(),
             // So that a bound is reached at the same state everywhere.
             threads: 1,
@@ -373,7 +420,13 @@ impl Entry {
             ..Options::default()
         };
         let mut words = Vec::new();
-        for (name, k) in [("loss", losses), ("duplicate", duplicates), ("crash", crashes)] {
+        let budgets = [
+            ("app-messages", app_messages),
+            ("loss", losses),
+            ("duplicate", duplicates),
+            ("crash", crashes),
+        ];
+        for (name, k) in budgets {
             words.extend((k > 0).then(|| format!("--{name} {k}")));
         }
         words.extend(victim.map(|(_, word)| format!("--victim {word}")));

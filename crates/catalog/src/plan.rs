@@ -90,6 +90,20 @@ impl Plan {
         Ok(Self { scenario, setup, workload, config, watch, assumes, broken, idle, regular })
     }
 
+    /// The processes that are up in the end: those that were up at the start and did not crash for good.
+    pub fn survivors(&self) -> Vec<u32> {
+        let comes_back = |p: ProcessId| {
+            let is_restart = |f: &Fault| matches!(f.what, What::Restart(q, _) if q == p);
+            self.config.faults.iter().any(is_restart)
+        };
+        let is_gone = |p: &ProcessId| {
+            let crashes = self.config.faults.iter().any(|f| f.what == What::Crash(*p));
+            (crashes || self.setup.down.contains(p)) && !comes_back(*p)
+        };
+        let members = self.setup.group.members().iter();
+        members.filter(|p| !is_gone(p)).map(|p| p.0).collect()
+    }
+
     /// The plan with the assumptions of the chosen variant, whose timeouts allow delays up to
     /// `longest_delay`.
     pub(crate) fn judged_by(self, variant: &DataSheet, longest_delay: Option<f64>) -> Self {

@@ -109,9 +109,10 @@ pub fn tolerance(entry: &Entry, n: usize, set: &[String]) -> Result<Vec<Row>, Er
     let mut rows: BTreeMap<Fault, Row> = BTreeMap::new();
     for seed in 1..=SEEDS {
         let scenario = Scenario { set: set.to_vec(), ..scenario(n, seed) };
-        let outcome = entry.simulate(&entry.plan(scenario.clone())?, true)?;
+        let plan = entry.plan(scenario.clone())?;
+        let outcome = entry.simulate(&plan, true)?;
         let Some(run) = outcome.run else { continue };
-        let (moments, time) = roles::moments(&run);
+        let (moments, time) = roles::moments(&run, entry.coordinator(&plan)?);
         let mut faults: Vec<(Fault, String)> = Vec::new();
         for (role, cases) in moments {
             let crash = |(node, step): (u32, usize)| format!("crash:{node}@#{step}");

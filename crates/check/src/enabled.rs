@@ -5,7 +5,7 @@ use konklave_process::{Application, End, Inspect, Monitor, ProcessId, Verdict, j
 
 use crate::Timing;
 use crate::model::{Action, Model};
-use crate::options::links;
+use crate::options::{Situation, links};
 use crate::state::{Flight, State};
 use crate::verdicts::deadlock;
 
@@ -65,9 +65,16 @@ impl Model {
             let waiting = state.ledger.application.waiting();
             let may = |p: &u32| {
                 let id = self.group.id(*p as usize);
-                let (waits, holds) = (waiting.contains(&id), state.ledger.application.holds(id));
-                let at_rest = state.processes[*p as usize].at_rest();
-                state.is_up(*p) && options.victims.includes(waits, holds, at_rest)
+                let process = &state.processes[*p as usize];
+                let is_free = flight.iter().all(|message| message.channel.1 != *p);
+                let situation = Situation {
+                    waits: waiting.contains(&id),
+                    holds: state.ledger.application.holds(id),
+                    at_rest: process.at_rest() && is_free,
+                    has_token: process.tokens() > 0,
+                    coordinates: options.coordinator == Some(id),
+                };
+                state.is_up(*p) && options.victims.includes(situation)
             };
             actions.extend((0..self.n()).filter(may).map(Action::Crash));
         }

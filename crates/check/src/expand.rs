@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::Timing;
-use crate::options::Options;
+use crate::options::{Options, Situation};
 use crate::tables::{
     BREAK, CUT, DUPLICATED, EARLY, Inputs, LOST, MessageFacts, OVER_BOUND, Query, Sent, TIME_STEP,
     Tables, UNDELIVERED, UNOBSERVED,
@@ -16,6 +16,8 @@ pub(crate) struct Rules {
     pub(crate) options: Options,
     /// The links that may break, as pairs of places, the lower place first.
     pub(crate) links: Vec<(u32, u32)>,
+    /// The place of the coordinator, if there is one.
+    pub(crate) coordinator: Option<u32>,
 }
 
 /// A state in numbers, unpacked.
@@ -597,9 +599,16 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         if spent.crashes < options.crashes {
             let facts = tables.environments[numbered.environment as usize];
             let may = |p: &u32| {
-                let (waits, holds) = (facts.waiting >> p & 1 == 1, facts.holding >> p & 1 == 1);
-                let at_rest = tables.locals[numbered.locals[*p as usize] as usize].at_rest;
-                is_up(*p) && options.victims.includes(waits, holds, at_rest)
+                let local = tables.locals[numbered.locals[*p as usize] as usize];
+                let is_free = numbered.flight.iter().all(|m| tables.messages[*m as usize].to != *p);
+                let situation = Situation {
+                    waits: facts.waiting >> p & 1 == 1,
+                    holds: facts.holding >> p & 1 == 1,
+                    at_rest: local.at_rest && is_free,
+                    has_token: local.has_token,
+                    coordinates: self.rules.coordinator == Some(*p),
+                };
+                is_up(*p) && options.victims.includes(situation)
             };
             for place in (0..n).filter(may) {
                 self.without_handler(place, Inputs::CRASH, NumberedAction::Crash(place))?;

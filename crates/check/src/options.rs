@@ -21,8 +21,10 @@ pub struct Options {
     pub down: Vec<ProcessId>,
     /// How many crashes there may be.
     pub crashes: u8,
-    /// Which processes may crash, by what they are doing.
+    /// Which processes may crash, by their role at that moment.
     pub victims: Victim,
+    /// The process that every message goes from or to, if there is one: a role of its own.
+    pub coordinator: Option<ProcessId>,
     /// How many restarts there may be.
     pub restarts: u8,
     /// Whether a restarted process gets the record it saved.
@@ -81,6 +83,7 @@ impl Default for Options {
             down: Vec::new(),
             crashes: 0,
             victims: Victim::Anyone,
+            coordinator: None,
             restarts: 0,
             stable_storage: true,
             losses: 0,
@@ -190,32 +193,56 @@ impl Clock {
     }
 }
 
-/// Which processes may crash, by what they are doing. The last four cases are disjoint and cover all
+/// Which processes may crash, by their role. All but [`Anyone`](Self::Anyone) are disjoint and cover all
 /// processes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Victim {
     /// Every process that is up.
     #[default]
     Anyone,
-    /// A process at rest whose client neither waits nor holds.
+    /// A process whose client neither waits nor holds, and which has no work for others, no token and no
+    /// office.
     Idle,
     /// A process whose client waits.
     Waiting,
     /// A process whose client has been granted something and has not released it.
     Holder,
-    /// A process whose client neither waits nor holds, but which has work for others: a vote given, a queue.
+    /// A process whose client neither waits nor holds, but which has work for others: a vote given, a queue,
+    /// or a message on its way to it.
     Arbiter,
+    /// The [coordinator](Options::coordinator), whatever its client does.
+    Coordinator,
+    /// A process whose client neither waits nor holds, but which has the token.
+    IdleTokenHolder,
+}
+
+/// What the role of a process depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Situation {
+    /// Its client waits.
+    pub(crate) waits: bool,
+    /// Its client holds.
+    pub(crate) holds: bool,
+    /// It is at rest, and no message is on its way to it.
+    pub(crate) at_rest: bool,
+    pub(crate) has_token: bool,
+    pub(crate) coordinates: bool,
 }
 
 impl Victim {
-    /// Whether a process may crash, by whether its client waits or holds and whether it is at rest.
-    pub(crate) fn includes(self, waits: bool, holds: bool, at_rest: bool) -> bool {
-        match self {
-            Self::Anyone => true,
-            Self::Waiting => waits,
-            Self::Holder => holds && !waits,
-            Self::Idle => !waits && !holds && at_rest,
-            Self::Arbiter => !waits && !holds && !at_rest,
+    /// Whether a process in this situation may crash.
+    pub(crate) fn includes(self, situation: Situation) -> bool {
+        self == Self::Anyone || self == Self::role(situation)
+    }
+
+    fn role(situation: Situation) -> Self {
+        match situation {
+            Situation { coordinates: true, .. } => Self::Coordinator,
+            Situation { waits: true, .. } => Self::Waiting,
+            Situation { holds: true, .. } => Self::Holder,
+            Situation { has_token: true, .. } => Self::IdleTokenHolder,
+            Situation { at_rest: true, .. } => Self::Idle,
+            _ => Self::Arbiter,
         }
     }
 }

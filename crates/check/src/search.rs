@@ -108,7 +108,9 @@ pub(crate) fn search(
     };
     let workers = workers.min(SHARDS);
     let links = links(options, group).collect();
-    let rules = Rules { inputs: Inputs { n: group.len() as u32 }, options: options.clone(), links };
+    let coordinator = options.coordinator.and_then(|p| group.place(p)).map(|place| place as u32);
+    let inputs = Inputs { n: group.len() as u32 };
+    let rules = Rules { inputs, options: options.clone(), links, coordinator };
     let mut commutation = reduce.then(Commutation::default);
     let mut tables =
         Tables { dependent: commutation.is_some().then(Default::default), ..Tables::default() };

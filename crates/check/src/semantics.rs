@@ -166,6 +166,7 @@ impl<'m> Semantics<'m> {
 
     fn intern_local(&mut self, local: Local, tables: &mut Tables) -> u32 {
         let (place, up, at_rest) = (local.place, local.up, local.process.at_rest());
+        let has_token = local.process.tokens() > 0;
         let (number, new) = self.locals.intern(local);
         if new {
             let local = self.locals.get(number).clone();
@@ -185,7 +186,7 @@ impl<'m> Semantics<'m> {
             });
             let timers = list(due, tables);
             let waits = local.timers.iter().any(|(_, left)| *left > 0);
-            tables.locals.push(LocalFacts { place, up, at_rest, news, timers, waits });
+            tables.locals.push(LocalFacts { place, up, at_rest, has_token, news, timers, waits });
         }
         number
     }

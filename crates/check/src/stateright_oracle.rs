@@ -225,13 +225,16 @@ fn another_engine_finds_the_same_states_by_the_clock() {
 
 #[test]
 fn stateright_finds_the_same_states_for_every_choice_of_victims() {
-    use crate::Victim::{Anyone, Arbiter, Holder, Idle, Waiting};
+    use crate::Victim::{Anyone, Arbiter, Coordinator, Holder, Idle, IdleTokenHolder, Waiting};
     let three = setup(Topology::complete(3), None);
     let all = everyone(&three, &[1, 1, 1]);
-    for victims in [Anyone, Idle, Waiting, Holder, Arbiter] {
-        let unjudged = vec!["nothing".to_owned()];
-        let options = Options { crashes: 1, victims, properties: unjudged, ..Options::default() };
-        both::<Central>(&three, &all, options).expect("nothing is judged");
+    for victims in [Anyone, Idle, Waiting, Holder, Arbiter, Coordinator, IdleTokenHolder] {
+        let properties = vec!["nothing".to_owned()];
+        let options = Options { crashes: 1, victims, properties, ..Options::default() };
+        let coordinator = Some(three.group.id(0));
+        let central = Options { coordinator, ..options.clone() };
+        both::<Central>(&three, &all, central).expect("nothing is judged");
+        both::<SuzukiKasami>(&three, &all, options).expect("nothing is judged");
     }
 }
 

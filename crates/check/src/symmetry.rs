@@ -249,8 +249,8 @@ impl Symmetry {
         let list = |(begin, end): (u32, u32)| &tables.lists[begin as usize..end as usize];
         let (news, others) = (list(local.news), list(other.news));
         let is_there = |news: &u32| others.contains(&self.input(*news, by));
-        (self.place(local.place, by), local.up, local.at_rest, local.waits)
-            == (other.place, other.up, other.at_rest, other.waits)
+        (self.place(local.place, by), local.up, local.at_rest, local.has_token, local.waits)
+            == (other.place, other.up, other.at_rest, other.has_token, other.waits)
             && list(local.timers) == list(other.timers)
             && news.len() == others.len()
             && news.iter().all(is_there)

@@ -106,6 +106,7 @@ pub(crate) struct LocalFacts {
     pub(crate) place: u32,
     pub(crate) up: bool,
     pub(crate) at_rest: bool,
+    pub(crate) has_token: bool,
     /// The news that may reach the process next, as a range of [`Tables::lists`].
     pub(crate) news: (u32, u32),
     /// The timers that may fire, as a range of [`Tables::lists`].

@@ -140,8 +140,12 @@ pub fn compare(contest: &Contest, mut watch: impl FnMut(&str)) -> Result<Compari
                 }
                 Err(other) => return Err(other),
             }
-            if contest.endurance && endurance.is_none() {
-                endurance = Some(Endurance::of(entry, &contest.base, nodes)?);
+            if contest.endurance && entry.problem.takes_turns {
+                if endurance.is_none() {
+                    endurance = Some(Endurance::of_lock(entry, &contest.base, nodes)?);
+                }
+            } else if contest.endurance {
+                endurance = Some(Endurance::of_runs(entry, &scenario, contest.seeds)?);
             }
             if let Some(line) = lines.last_mut() {
                 line.endurance.clone_from(&endurance);

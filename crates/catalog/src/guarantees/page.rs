@@ -35,9 +35,12 @@ pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
          overtaken at most r·(n − 1) times. A client that waits in a deadlock starves, too.\n\n\
          If the data sheet rules out a fault, a *no* is no mistake of the algorithm: it shows why the algorithm\n\
          needs the assumption. Channels are FIFO except under *reordering*. In the columns of crashes, one process\n\
-         crashes and stays down, and every other process learns of it at some time. The crashed process is *idle* if\n\
-         its client is idle and it has no work for others, *waiting* or *holder* if its client waits or holds, and\n\
-         *arbiter* if its client is idle but it has work for others.\n\n\
+         crashes and stays down, and every other process learns of it at some time. The crashed process is *waiting* or\n\
+         *holder* if its client waits or holds. If its client is idle, the process is *idle*; but it is *idle, with the\n\
+         token* if it has the token, and *arbiter* if it has work for others: a vote given, a queue, or a message on its\n\
+         way to it. The *coordinator* is the process that every message goes from or to; it has no other role. The\n\
+         table of [tolerance](tolerance.md) has the same roles.\n\n\
+         Happened-before order is judged with one message of the application: it can put two requests in order.\n\n\
          The command `konklave guarantees --markdown --cache book/guarantees.json` makes this page; the file also has\n\
          the numbers of states. With `--witnesses DIR` it records a run for every *no*.\n",
         bounds.states

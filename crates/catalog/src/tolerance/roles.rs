@@ -3,8 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use konklave_trace::{EffectRecord, Entry, InputRecord, Run, Step, kind_of};
+use konklave_process::ProcessId;
+use konklave_process::topology::Shape;
+use konklave_trace::{EffectRecord, Entry as RunEntry, InputRecord, Run, Step, kind_of};
 use serde::Serialize;
+
+use crate::{Entry, Error, Plan, Scenario};
 
 /// The role of a process at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -12,7 +16,7 @@ use serde::Serialize;
 pub enum Role {
     /// Its client is idle, and no waiting client depends on it.
     Idle,
-    /// Every message of the run goes from it or to it.
+    /// Every message goes from it or to it, though the topology would allow others.
     Coordinator,
     /// Its client is idle, but it will reply to a waiting process.
     Arbiter,
@@ -36,7 +40,7 @@ impl fmt::Display for Role {
             Self::OnPath => "on the path",
             Self::IdleTokenHolder => "idle, with the token",
             Self::Waiting => "waiting",
-            Self::Holder => "inside",
+            Self::Holder => "holder",
         })
     }
 }
@@ -51,17 +55,13 @@ enum Phase {
 
 /// For each role, the nodes that have it and after which steps, in the first third of the run: later, many
 /// clients are done. Also the time of the last entry, in T.
-pub(super) fn moments(run: &Run) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
-    let steps: Vec<&Step> = run
-        .entries
-        .iter()
-        .filter_map(|entry| match entry {
-            Entry::Step(step) => Some(step),
-            Entry::Incident(_) => None,
-        })
-        .collect();
+pub(super) fn moments(
+    run: &Run,
+    coordinator: Option<ProcessId>,
+) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
+    let steps: Vec<&Step> = steps(run).collect();
     let nodes = &run.header.nodes;
-    let coordinator = coordinator(nodes, &steps);
+    let coordinator = coordinator.map(|p| p.0);
     let helps = helps(&steps);
     let last = steps.iter().rposition(|step| grants(step)).unwrap_or(0);
     let mut phases: BTreeMap<u32, Phase> = nodes.iter().map(|&p| (p, Phase::Idle)).collect();
@@ -94,17 +94,56 @@ pub(super) fn moments(run: &Run) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
     (moments, time)
 }
 
-/// The one that every message goes from or to, among three or more.
-fn coordinator(nodes: &[u32], steps: &[&Step]) -> Option<u32> {
-    let mut ends: BTreeSet<(u32, u32)> = BTreeSet::new();
-    for step in steps {
-        ends.extend(sends(step).map(|(to, _)| (step.node, to)));
+fn steps(run: &Run) -> impl Iterator<Item = &Step> {
+    run.entries.iter().filter_map(|entry| match entry {
+        RunEntry::Step(step) => Some(step),
+        RunEntry::Incident(_) => None,
+    })
+}
+
+impl Entry {
+    /// The coordinator of the lock in the group of `plan`: when all clients ask, every message goes from it or
+    /// to it, and it answers with other kinds of messages than it gets. In a group of two, or in a topology
+    /// such as a star, this would say nothing.
+    pub(crate) fn coordinator(&self, plan: &Plan) -> Result<Option<ProcessId>, Error> {
+        if plan.setup.group.len() < 3 || !plan.setup.topology.fits(Shape::Complete) {
+            return Ok(None);
+        }
+        let Some(run) = self.all_ask(plan)? else { return Ok(None) };
+        let sent =
+            || steps(&run).flat_map(|step| sends(step).map(|(to, kind)| (step.node, to, kind)));
+        let is_it = |p: &&u32| {
+            let answers: BTreeSet<&str> =
+                sent().filter(|(from, ..)| from == *p).map(|(.., kind)| kind).collect();
+            sent().all(|(from, to, kind)| from == **p || to == **p && !answers.contains(kind))
+        };
+        Ok(run.header.nodes.iter().find(is_it).map(|p| ProcessId(*p)))
     }
-    let in_all = |p: &&u32| ends.iter().all(|(from, to)| from == *p || to == *p);
-    let mut found = nodes.iter().filter(in_all);
-    match (found.next(), found.next()) {
-        (Some(one), None) if nodes.len() > 2 => Some(*one),
-        _ => None,
+
+    /// Whether the lock of `plan` has a token.
+    pub(crate) fn has_token(&self, plan: &Plan) -> Result<bool, Error> {
+        let run = self.all_ask(plan)?;
+        Ok(run.is_some_and(|run| steps(&run).any(carries_token)))
+    }
+
+    /// A run of the lock in the group of `plan` in which all clients ask; none for another problem.
+    fn all_ask(&self, plan: &Plan) -> Result<Option<Run>, Error> {
+        let nodes = plan.setup.group.len();
+        if !self.problem.takes_turns {
+            return Ok(None);
+        }
+        let Scenario { ids, topology, set, mistake, .. } = plan.scenario.clone();
+        let scenario = Scenario {
+            nodes: Some(nodes),
+            ids,
+            topology,
+            set,
+            mistake,
+            entries: Some(2),
+            time_limit: Some(100.0 * nodes as f64),
+            ..Scenario::default()
+        };
+        Ok(self.simulate(&self.plan(scenario)?, true)?.run)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line as a user meets it: whole outputs, exit codes, bad input.
 
+mod agreement;
 mod bad_input;
 mod conventions;
 mod determinism;

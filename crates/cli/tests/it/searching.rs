@@ -131,6 +131,24 @@ fn who_may_crash_decides_what_breaks() {
 }
 
 #[test]
+fn coordinator_and_idle_owner_of_the_token_are_not_idle() {
+    let roles = [
+        ("central", "idle", 0),
+        ("central", "coordinator", 1),
+        ("central", "idle-token-holder", 0),
+        ("suzuki-kasami", "idle", 0),
+        ("suzuki-kasami", "idle-token-holder", 1),
+        ("ricart-agrawala", "coordinator", 0),
+        // That a star has a middle says nothing of the algorithm.
+        ("raymond --topology star", "coordinator", 0),
+    ];
+    for (lock, role, code) in roles {
+        let line = format!("check {lock} -n 3 --crash 1 --property deadlock --victim {role}");
+        assert_eq!(konklave_line(&line).code, code, "{line}");
+    }
+}
+
+#[test]
 fn fingerprints_alone_exhaust_what_cannot_go_round_and_say_what_may_be_missed() {
     let (whole, compact) = ("check ricart-agrawala -n 3", "check ricart-agrawala -n 3 --compact");
     let (whole, compact) = (found(whole, 0), found(compact, 0));

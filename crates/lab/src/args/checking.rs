@@ -16,14 +16,18 @@ pub(crate) enum Activity {
     /// Any process that is up
     #[default]
     Anyone,
-    /// An idle client's process that has no work for others
+    /// An idle client's process that has no work for others, no token and no office
     Idle,
     /// A waiting client's process
     Waiting,
     /// The process of a client whose request is granted
     Holder,
-    /// An idle client's process that has work for others
+    /// An idle client's process that has work for others, or a message on its way to it
     Arbiter,
+    /// The process that every message goes from or to
+    Coordinator,
+    /// An idle client's process that has the token
+    IdleTokenHolder,
 }
 
 /// Forms in which a witness can be printed.
@@ -97,7 +101,7 @@ pub(crate) struct CheckArgs {
         help_heading = "Budgets"
     )]
     pub(crate) crash: u8,
-    /// Nodes that may crash, by their activity at that moment
+    /// Nodes that may crash, by their role at that moment
     #[arg(long, value_enum, value_name = "ACTIVITY", default_value_t, help_heading = "Budgets")]
     pub(crate) victim: Activity,
     /// Number of crashed nodes that may restart

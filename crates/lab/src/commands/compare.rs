@@ -366,23 +366,32 @@ fn print(all: &Comparison, differences: bool) -> io::Result<()> {
         print_differences(all, &mut out)?;
     }
     if all.lines.iter().any(|line| line.endurance.is_some()) {
-        writeln!(out, "\nsurvives, at whatever moment it occurs")?;
-        let mut told: Vec<&str> = Vec::new();
-        for line in &all.lines {
-            let Some(endurance) = &line.endurance else { continue };
-            if told.contains(&line.algorithm.as_str()) {
-                continue;
-            }
-            told.push(&line.algorithm);
-            let what = match endurance.survives.len() {
-                0 => "none of the tried faults".to_owned(),
-                _ => endurance.survives.join(", "),
-            };
-            let name = short(&line.algorithm);
+        writeln!(out, "\nsurvives, of the faults that were tried one at a time")?;
+        for (name, what) in endured(all) {
             writeln!(out, "  {name:<28} {what}")?;
         }
     }
     out.flush()
+}
+
+/// The faults that each line survives. The faults of a lock do not depend on the case.
+fn endured(all: &Comparison) -> Vec<(String, String)> {
+    let mut endured: Vec<(String, String)> = Vec::new();
+    for line in &all.lines {
+        let Some(endurance) = &line.endurance else { continue };
+        let what = match endurance.survives.len() {
+            0 => "none of the tried faults".to_owned(),
+            _ => endurance.survives.join("; "),
+        };
+        let of_it = || all.lines.iter().filter(|other| other.algorithm == line.algorithm);
+        let everywhere = of_it().all(|other| other.endurance == line.endurance);
+        let name = short(&line.algorithm);
+        let name = if everywhere { name.to_owned() } else { format!("{name}, {}", line.case) };
+        if !endured.iter().any(|(known, _)| *known == name) {
+            endured.push((name, what));
+        }
+    }
+    endured
 }
 
 fn print_markdown(all: &Comparison, differences: bool) -> io::Result<()> {

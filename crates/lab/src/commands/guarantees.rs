@@ -153,10 +153,12 @@ fn print(rows: &[GuaranteeRow]) -> io::Result<()> {
             }
             algorithm = &row.algorithm;
             writeln!(out, "{}", heading(&format!("{algorithm}, {} nodes", row.nodes)))?;
-            let head = CONDITIONS.map(|condition| format!("{condition:<15}"));
+            let head = CONDITIONS.map(|condition| format!("{condition:<0$}", width(condition)));
             writeln!(out, "  {:<22}{}", "", head.concat().trim_end())?;
         }
-        let cells: Vec<String> = row.cells.iter().map(|cell| painted(cell, row.nodes)).collect();
+        let cells = row.cells.iter().zip(CONDITIONS);
+        let cells = cells.map(|(cell, condition)| painted(cell, row.nodes, width(condition)));
+        let cells: Vec<String> = cells.collect();
         writeln!(out, "  {:<22}{}", title(&row.property), cells.concat().trim_end())?;
     }
     if rows.is_empty() {
@@ -181,8 +183,13 @@ fn print(rows: &[GuaranteeRow]) -> io::Result<()> {
     out.flush()
 }
 
-fn painted(cell: &Cell, nodes: usize) -> String {
-    let text = format!("{:<15}", cell.beside(nodes));
+/// The width of the column of a condition.
+fn width(condition: &str) -> usize {
+    (condition.len() + 1).max(15)
+}
+
+fn painted(cell: &Cell, nodes: usize, width: usize) -> String {
+    let text = format!("{:<width$}", cell.beside(nodes));
     match cell {
         Cell::Yes { .. } => paint(&text, Colour::Green),
         Cell::No { .. } => paint(&text, Colour::Red),

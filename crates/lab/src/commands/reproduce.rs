@@ -1,22 +1,22 @@
-//! `reproduce`: measures the figures of the sources again.
+//! `reproduce`: measures what the sources claim.
 //!
-//! Each statement names the command that measures it. This program runs the command, and a reader can
-//! repeat it.
+//! Each statement has cases, each case names the commands that measure it, and the verdict follows from what
+//! they give. A reader can repeat them.
 
+mod claims;
+mod found;
+mod measure;
 mod statements;
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
-use std::path::Path;
-use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io::{self, Write};
 
-use indicatif::ProgressBar;
 use konklave_catalog::Error;
 use serde::Serialize;
-use serde_json::Value;
 
+use self::claims::PLACES;
+use self::found::Found;
+use self::measure::{Case, Row, measure};
 use self::statements::{chapters, statements};
 use crate::Done;
 use crate::args::ReproduceArgs;
@@ -24,7 +24,8 @@ use crate::output::{
     Colour, TableFormat, heading, paint, print_csv, print_jsonl, print_pretty_json, stdout,
 };
 
-/// A statement of the sources, and the measurement that confirms or refutes it.
+/// A statement of the sources, and the measurements that confirm or refute it. What is not in the sources
+/// stands in parentheses.
 struct Statement {
     /// The chapter or algorithm.
     chapter: &'static str,
@@ -32,51 +33,59 @@ struct Statement {
     name: &'static str,
     /// The statement.
     says: &'static str,
-    /// The command that measures it.
-    command: &'static str,
-    /// The JSON pointer of the figure in the report.
-    reads: &'static str,
-    /// The figure on which the verdict rests.
-    finds: &'static str,
-    /// Whether the statement is right.
-    verdict: Verdict,
+    /// The cases in which it is measured.
+    shown: &'static [Shown],
     /// A correction or an explanation.
     remark: &'static str,
+}
+
+/// One case of a statement.
+struct Shown {
+    /// The case, and what is measured. In parentheses, it is for comparison and does not count.
+    case: &'static str,
+    /// The commands, and what is read from the report of each.
+    asks: &'static [(&'static str, &'static str)],
+    /// Whether the statement is right in this case.
+    holds: fn(&Found) -> bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
-    /// The statement is right.
-    Holds,
-    /// The statement is right only under conditions that it does not name.
-    Imprecise,
-    /// The statement is wrong.
-    Wrong,
+    /// The statement is right in every case.
+    Confirmed,
+    /// The statement is right in some cases: under conditions that it does not name.
+    Qualified,
+    /// The statement is right in no case.
+    Refuted,
 }
 
 impl Verdict {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::Imprecise => "imprecise",
-            Self::Wrong => "wrong",
+    fn of(cases: impl Iterator<Item = bool>) -> Self {
+        let (right, wrong): (Vec<bool>, Vec<bool>) = cases.partition(|holds| *holds);
+        match (right.is_empty(), wrong.is_empty()) {
+            (false, true) => Self::Confirmed,
+            (false, false) => Self::Qualified,
+            (true, _) => Self::Refuted,
         }
     }
-}
 
-/// A measured statement.
-#[derive(Serialize)]
-struct Row {
-    chapter: &'static str,
-    name: &'static str,
-    says: &'static str,
-    measured: String,
-    verdict: Verdict,
-    /// Whether the figure is the one that the verdict rests on.
-    confirmed: bool,
-    remark: &'static str,
-    command: String,
+    fn name(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Qualified => "qualified",
+            Self::Refuted => "refuted",
+        }
+    }
+
+    fn painted(self) -> String {
+        let colour = match self {
+            Self::Confirmed => Colour::Green,
+            Self::Qualified => Colour::Yellow,
+            Self::Refuted => Colour::Red,
+        };
+        paint(self.name(), colour)
+    }
 }
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
@@ -84,7 +93,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     let fits = |statement: &&Statement| {
         statement.name.contains(&word) || statement.chapter.to_lowercase().contains(&word)
     };
-    let chosen: Vec<&'static Statement> = statements().into_iter().filter(fits).collect();
+    let chosen: Vec<&'static Statement> = statements().filter(fits).collect();
     if chosen.is_empty() {
         let known = chapters().join(", ");
         let what = args.what.as_deref().unwrap_or_default();
@@ -101,97 +110,22 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     }
     let rows = measure(&chosen, args.output.as_deref())?;
     match args.format {
-        TableFormat::Text => print(&rows)?,
+        TableFormat::Text => print(&rows, args.what.is_none())?,
         TableFormat::Markdown => print_markdown(&rows)?,
         TableFormat::Json => print_pretty_json(&rows)?,
         TableFormat::Jsonl => rows.iter().try_for_each(print_jsonl)?,
-        TableFormat::Csv => print_csv(&rows.iter().map(csv).collect::<Vec<_>>())?,
+        TableFormat::Csv => {
+            let cases = rows.iter().flat_map(|row| row.cases.iter().map(|case| csv(row, case)));
+            print_csv(&cases.collect::<Vec<_>>())?;
+        }
     }
     if let Some(folder) = &args.output {
         tell!("konklave: wrote recordings and pictures to {}", folder.display());
     }
-    Ok(if rows.iter().all(|row| row.confirmed) { 0 } else { 1 })
+    Ok(0)
 }
 
-/// Runs all commands on all cores; rows stand in the order of the statements.
-fn measure(statements: &[&'static Statement], folder: Option<&Path>) -> Result<Vec<Row>, Error> {
-    let bar = if io::stderr().is_terminal() {
-        ProgressBar::new(statements.len() as u64)
-    } else {
-        ProgressBar::hidden()
-    };
-    let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(statement) = statements.get(i) else { break };
-                    let row = measure_one(statement, folder);
-                    bar.inc(1);
-                    rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((i, row));
-                }
-            });
-        }
-    });
-    bar.finish_and_clear();
-    let mut rows = rows.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    rows.sort_by_key(|(i, _)| *i);
-    rows.into_iter().map(|(_, row)| row).collect()
-}
-
-fn measure_one(statement: &'static Statement, folder: Option<&Path>) -> Result<Row, Error> {
-    let failed = |why: String| Error::Unavailable(format!("konklave {}: {why}", statement.command));
-    let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
-    let mut command = Command::new(program);
-    command.args(statement.command.split_whitespace()).args(["--format", "json"]);
-    let is_drawn = matches!(statement.command.split_whitespace().next(), Some("run" | "check"));
-    if let Some(folder) = folder.filter(|_| is_drawn) {
-        command.arg("--svg").arg(folder.join(format!("{}.svg", statement.name)));
-        command.arg("--record").arg(folder.join(format!("{}.run", statement.name)));
-    }
-    let output = command.output().map_err(|e| failed(e.to_string()))?;
-    let report: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|_| failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))?;
-    let measured = match report.pointer(statement.reads) {
-        None | Some(Value::Null) => "none".to_owned(),
-        Some(Value::String(word)) => word.clone(),
-        Some(Value::Number(x)) => x.as_f64().map_or(x.to_string(), super::run::number),
-        Some(other) => other.to_string(),
-    };
-    Ok(Row {
-        chapter: statement.chapter,
-        name: statement.name,
-        says: statement.says,
-        confirmed: measured == statement.finds,
-        measured,
-        verdict: statement.verdict,
-        remark: statement.remark,
-        command: format!("konklave {}", typed(statement.command)),
-    })
-}
-
-/// A command for a shell, with special characters in quotes.
-fn typed(command: &str) -> String {
-    let word = |word: &str| match word.contains(['>', '#', '|', ';']) {
-        true => format!("'{word}'"),
-        false => word.to_owned(),
-    };
-    command.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
-}
-
-/// The measured value for a table.
-fn shown(row: &Row) -> String {
-    match row.command.split_whitespace().nth(1) {
-        Some("check") if row.measured != "exhausted" && row.measured.parse::<f64>().is_err() => {
-            format!("violated: {}", row.measured)
-        }
-        _ => row.measured.clone(),
-    }
-}
-
-fn print(rows: &[Row]) -> io::Result<()> {
+fn print(rows: &[Row], whole: bool) -> io::Result<()> {
     let mut out = stdout();
     let mut chapter = "";
     for row in rows {
@@ -200,51 +134,86 @@ fn print(rows: &[Row]) -> io::Result<()> {
             let gap = if row.name == rows[0].name { "" } else { "\n" };
             writeln!(out, "{gap}{}", heading(chapter))?;
         }
-        let verdict = match row.verdict {
-            Verdict::Holds => paint("holds", Colour::Green),
-            Verdict::Imprecise => paint("imprecise", Colour::Yellow),
-            Verdict::Wrong => paint("wrong", Colour::Red),
-        };
-        writeln!(out, "  {} → {} → {verdict}", row.says, shown(row))?;
-        if !row.confirmed {
-            let changed = "the measured figure differs from the one that the verdict rests on";
-            writeln!(out, "      {}", paint(changed, Colour::Red))?;
+        writeln!(out, "  {} → {}", row.says, row.verdict.painted())?;
+        for case in &row.cases {
+            let colon = if case.case.is_empty() { "" } else { ": " };
+            let holds = if case.holds { "yes" } else { "no" };
+            writeln!(out, "      {}{colon}{} → {holds}", case.case, case.measured)?;
+            for command in &case.commands {
+                writeln!(out, "        {command}")?;
+            }
         }
         if !row.remark.is_empty() {
             writeln!(out, "      {}", row.remark)?;
         }
-        writeln!(out, "      {}", row.command)?;
     }
-    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
-    writeln!(
-        out,
-        "\n{} statements: {} hold, {} are imprecise, {} are wrong",
-        rows.len(),
-        count(Verdict::Holds),
-        count(Verdict::Imprecise),
-        count(Verdict::Wrong)
-    )?;
+    writeln!(out, "\n{}", count(rows))?;
+    if whole {
+        writeln!(out, "{}", coverage())?;
+    }
     out.flush()
+}
+
+/// How many statements of the sources have each verdict; those in parentheses are counted apart.
+fn count(rows: &[Row]) -> String {
+    let (ours, theirs): (Vec<&Row>, Vec<&Row>) =
+        rows.iter().partition(|row| row.says.starts_with('('));
+    let with = |verdict| theirs.iter().filter(|row| row.verdict == verdict).count();
+    let [confirmed, qualified, refuted] =
+        [Verdict::Confirmed, Verdict::Qualified, Verdict::Refuted].map(with);
+    let statements = if theirs.len() == 1 { "statement" } else { "statements" };
+    let beside = match ours.len() {
+        0 => String::new(),
+        k => format!("; {k} more in parentheses from elsewhere"),
+    };
+    format!(
+        "{} {statements} of the sources: {confirmed} confirmed, {qualified} qualified, {refuted} refuted{beside}",
+        theirs.len()
+    )
+}
+
+/// How many claims the sources make, and which of them no statement measures.
+fn coverage() -> String {
+    let claims = || PLACES.iter().flat_map(|place| place.claims.iter().map(|c| (place.at, c)));
+    let gaps: Vec<String> = claims()
+        .filter(|(_, (_, by))| by.is_empty())
+        .map(|(at, (says, _))| format!("\n  {at}: {says}"))
+        .collect();
+    let (count, places) = (claims().count(), PLACES.len());
+    let all = format!("{count} claims at {places} places of the five sources");
+    match gaps.len() {
+        0 => format!("{all}, none without a statement"),
+        k => format!("{all}, {k} without a statement:{}", gaps.concat()),
+    }
 }
 
 fn print_markdown(rows: &[Row]) -> io::Result<()> {
     let mut out = stdout();
-    writeln!(
-        out,
-        "| of | the sources say | measured | verdict | confirmed | by |\n|---|---|---|---|---|---|"
-    )?;
+    writeln!(out, "| of | the sources say | verdict | measured | by |\n|---|---|---|---|---|")?;
     for row in rows {
         let remark =
             if row.remark.is_empty() { String::new() } else { format!(": {}", row.remark) };
+        let measured = row.cases.iter().map(|case| {
+            let holds = if case.holds { "yes" } else { "no" };
+            let colon = if case.case.is_empty() { "" } else { ": " };
+            cell(&format!("{}{colon}{} → {holds}", case.case, case.measured))
+        });
+        let mut commands: Vec<&str> = Vec::new();
+        for command in row.cases.iter().flat_map(|case| &case.commands) {
+            if !commands.contains(&command.as_str()) {
+                commands.push(command);
+            }
+        }
+        let commands = commands.iter().map(|command| format!("`{}`", cell(command)));
         writeln!(
             out,
-            "| {} | {} | {} | {}{remark} | {} | `{}` |",
+            "| {} | {} | {}{} | {} | {} |",
             row.chapter,
             cell(row.says),
-            cell(&shown(row)),
             row.verdict.name(),
-            if row.confirmed { "yes" } else { "no" },
-            cell(&row.command)
+            cell(&remark),
+            measured.collect::<Vec<_>>().join("<br>"),
+            commands.collect::<Vec<_>>().join("<br>")
         )?;
     }
     out.flush()
@@ -255,16 +224,18 @@ fn cell(words: &str) -> String {
     words.replace('|', "\\|")
 }
 
-fn csv(row: &Row) -> Vec<(String, String)> {
+fn csv(row: &Row, case: &Case) -> Vec<(String, String)> {
     [
         ("chapter", row.chapter.to_owned()),
         ("name", row.name.to_owned()),
         ("says", row.says.to_owned()),
-        ("measured", row.measured.clone()),
+        ("places", row.places.join("; ")),
         ("verdict", row.verdict.name().to_owned()),
-        ("confirmed", row.confirmed.to_string()),
+        ("case", case.case.to_owned()),
+        ("measured", case.measured.clone()),
+        ("holds", case.holds.to_string()),
         ("remark", row.remark.to_owned()),
-        ("command", row.command.clone()),
+        ("commands", case.commands.join("; ")),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .to_vec()
@@ -274,13 +245,43 @@ fn csv(row: &Row) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
+    fn names() -> Vec<&'static str> {
+        statements().map(|statement| statement.name).collect()
+    }
+
     #[test]
     fn names_are_unique_and_can_name_files() {
-        let mut names: Vec<&str> = statements().iter().map(|statement| statement.name).collect();
+        let mut names = names();
         names.sort_unstable();
         let before = names.len();
         names.dedup();
         assert_eq!(names.len(), before);
         assert!(names.iter().all(|n| n.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')));
+    }
+
+    #[test]
+    fn every_claim_has_statements_that_exist_and_every_statement_a_claim() {
+        let names = names();
+        let claims = || PLACES.iter().flat_map(|place| place.claims.iter().map(|c| (place.at, c)));
+        for (at, (says, by)) in claims() {
+            assert!(!by.is_empty(), "{at}: {says} has no statement");
+            for by in *by {
+                assert!(names.contains(by), "{at}: there is no statement `{by}`");
+            }
+        }
+        for statement in statements().filter(|statement| !statement.says.starts_with('(')) {
+            let is_cited = claims().any(|(_, (_, by))| by.contains(&statement.name));
+            assert!(is_cited, "{}: no place of the sources says it", statement.name);
+            let counts = statement.shown.iter().any(|shown| !shown.case.starts_with('('));
+            assert!(counts, "{}: no case counts", statement.name);
+        }
+    }
+
+    #[test]
+    fn verdict_is_qualified_if_cases_differ() {
+        let verdict = |cases: &[bool]| Verdict::of(cases.iter().copied());
+        assert_eq!(verdict(&[true, true]), Verdict::Confirmed);
+        assert_eq!(verdict(&[true, false]), Verdict::Qualified);
+        assert_eq!(verdict(&[false]), Verdict::Refuted);
     }
 }

@@ -15,89 +15,73 @@ pub struct Endurance {
     pub losses: usize,
     /// Lost messages tried.
     pub losses_tried: usize,
-    /// The faults that it tolerates at whatever moment they occur, in words.
+    /// The faults that never did harm, in words that say how many were tried.
     pub survives: Vec<String>,
 }
 
-/// So many moments of each of these runs are tried.
-const TRIES: u64 = 12;
+/// In so many runs of the row faults are tried.
 const SEEDS: u64 = 3;
+/// Faults of one kind are tried until the trials have made about so many steps: every fault in small runs, and
+/// at least `LEAST` in large ones.
+const STEPS: u64 = 100_000;
+const LEAST: u64 = 12;
 
 impl Endurance {
-    /// Tries faults on `entry` in a group of `n`, in the variant and on the topology of `base`.
-    pub fn of(entry: &'static Entry, base: &Scenario, n: usize) -> Result<Self, Error> {
-        if entry.problem.takes_turns {
-            Self::of_lock(entry, base, n)
-        } else {
-            Self::of_run(entry, base, n)
-        }
-    }
-
-    /// A fault is harmless if all other processes are served after it, and safely.
-    fn of_lock(entry: &'static Entry, base: &Scenario, n: usize) -> Result<Self, Error> {
+    /// Tries faults on the lock `entry` in a group of `n`, in the variant of `base`: the faults of
+    /// [`tolerance()`], with its workload. Harmless is a fault after which everyone else is served, and safely.
+    pub fn of_lock(entry: &'static Entry, base: &Scenario, n: usize) -> Result<Self, Error> {
         let mut all = Self::default();
         for row in tolerance(entry, n, &base.set)? {
             let harmless = if row.safe { row.harmless } else { 0 };
-            match &row.fault {
-                Fault::Crash(_) => {
-                    all.crashes += harmless;
-                    all.crashes_tried += row.tried;
-                }
-                Fault::Loss(_) => {
-                    all.losses += harmless;
-                    all.losses_tried += row.tried;
-                }
-            }
-            if harmless == row.tried && row.tried > 0 {
-                all.survives.push(row.fault.to_string());
-            }
+            let (fine, tried) = match &row.fault {
+                Fault::Crash(_) => (&mut all.crashes, &mut all.crashes_tried),
+                Fault::Loss(_) => (&mut all.losses, &mut all.losses_tried),
+            };
+            *fine += harmless;
+            *tried += row.tried;
+            all.tell(&row.fault.to_string(), harmless, row.tried, false);
         }
         Ok(all)
     }
 
-    /// A fault is harmless if the run ends without violation and every live client is served.
-    fn of_run(entry: &'static Entry, base: &Scenario, n: usize) -> Result<Self, Error> {
+    /// Tries faults in the runs of `scenario`, with the first of `seeds` seeds: every process crashes after
+    /// every step, and every message is lost, as far as the run is small. A fault is harmless if the run ends
+    /// without violation and every live client is served.
+    pub fn of_runs(entry: &'static Entry, scenario: &Scenario, seeds: u64) -> Result<Self, Error> {
         let mut all = Self::default();
-        for seed in 1..=SEEDS {
-            let base = Scenario {
-                nodes: Some(n),
-                seed: Some(seed),
-                topology: base.topology.clone(),
-                set: base.set.clone(),
-                delay: Some("uniform:0.5..1.5".into()),
-                ids: Some("random".into()),
-                time_limit: Some(1000.0),
-                ..Scenario::default()
-            };
-            let fine = |fault: String, survivors: usize| -> Result<bool, Error> {
-                let scenario = Scenario { faults: vec![fault], ..base.clone() };
-                let report = entry.simulate(&entry.plan(scenario)?, false)?.report;
-                Ok(report.verdict == Verdict::Ok && is_complete(entry, &report, survivors))
-            };
-            let report = entry.simulate(&entry.plan(base.clone())?, false)?.report;
-            for i in 0..TRIES.min(report.steps) {
-                let step = 1 + i * report.steps / TRIES.min(report.steps);
-                let node = (i + seed) % n as u64;
-                all.crashes += usize::from(fine(format!("crash:{node}@#{step}"), n - 1)?);
-                all.crashes_tried += 1;
-            }
-            for (kind, &count) in &report.messages.by_kind {
-                for i in 0..(TRIES / 2).min(count) {
-                    let nth = 1 + i * count / (TRIES / 2).min(count);
-                    all.losses += usize::from(fine(format!("lose:/{kind}#{nth}"), n)?);
-                    all.losses_tried += 1;
-                }
-            }
+        let (mut every_crash, mut every_loss) = (true, true);
+        let first = scenario.seed.unwrap_or(1);
+        for seed in first..first.saturating_add(seeds.min(SEEDS)) {
+            let run = FaultFree::of(entry, Scenario { seed: Some(seed), ..scenario.clone() })?;
+            let crashes: Vec<String> = (1..run.steps)
+                .flat_map(|step| run.alive.iter().map(move |node| format!("crash:{node}@#{step}")))
+                .collect();
+            let losses: Vec<String> = (1..=run.sent).map(|nth| format!("lose:#{nth}")).collect();
+            let survivors = run.alive.len();
+            let (fine, tried) = run.try_all(&crashes, survivors.saturating_sub(1))?;
+            all.crashes += fine;
+            all.crashes_tried += tried;
+            every_crash &= tried == crashes.len();
+            let (fine, tried) = run.try_all(&losses, survivors)?;
+            all.losses += fine;
+            all.losses_tried += tried;
+            every_loss &= tried == losses.len();
         }
-        for (what, fine, tried) in [
-            ("a crash", all.crashes, all.crashes_tried),
-            ("a lost message", all.losses, all.losses_tried),
-        ] {
-            if fine == tried && tried > 0 {
-                all.survives.push(what.to_owned());
-            }
-        }
+        let (fine, tried) = (all.crashes, all.crashes_tried);
+        all.tell("a crash", fine, tried, every_crash);
+        let (fine, tried) = (all.losses, all.losses_tried);
+        all.tell("a lost message", fine, tried, every_loss);
         Ok(all)
+    }
+
+    /// Notes a fault that never did harm. A sample is no proof, so the words say how many were tried.
+    fn tell(&mut self, fault: &str, fine: usize, tried: usize, every: bool) {
+        if fine == tried && tried > 0 {
+            self.survives.push(match every {
+                true => format!("{fault}, wherever it happens (all {tried} tried)"),
+                false => format!("{fault}, in {fine} of {tried} tried"),
+            });
+        }
     }
 
     /// The part of all faults that did no harm, from 0 to 1; crashes and losses count the same.
@@ -105,6 +89,42 @@ impl Endurance {
         let part =
             |fine: usize, tried: usize| if tried == 0 { 1.0 } else { fine as f64 / tried as f64 };
         (part(self.crashes, self.crashes_tried) + part(self.losses, self.losses_tried)) / 2.0
+    }
+}
+
+/// A run without the faults to try.
+struct FaultFree {
+    entry: &'static Entry,
+    scenario: Scenario,
+    steps: u64,
+    sent: u64,
+    /// The processes that are up in the end.
+    alive: Vec<u32>,
+}
+
+impl FaultFree {
+    fn of(entry: &'static Entry, scenario: Scenario) -> Result<Self, Error> {
+        let plan = entry.plan(scenario.clone())?;
+        let report = entry.simulate(&plan, false)?.report;
+        let alive = plan.survivors();
+        let limit = plan.config.time_limit.min((4.0 * report.time).ceil() + 1000.0);
+        let scenario = Scenario { time_limit: Some(limit), ..scenario };
+        Ok(Self { entry, scenario, steps: report.steps, sent: report.messages.sent, alive })
+    }
+
+    /// How many of `faults` did no harm, and how many were tried.
+    fn try_all(&self, faults: &[String], survivors: usize) -> Result<(usize, usize), Error> {
+        let most = (STEPS / self.steps.max(1)).max(LEAST) as usize;
+        let tries = faults.len().min(most);
+        let mut fine = 0;
+        for i in 0..tries {
+            let mut scenario = self.scenario.clone();
+            scenario.faults.push(faults[i * faults.len() / tries].clone());
+            let report = self.entry.simulate(&self.entry.plan(scenario)?, false)?.report;
+            let ok = report.verdict == Verdict::Ok;
+            fine += usize::from(ok && is_complete(self.entry, &report, survivors));
+        }
+        Ok((fine, tries))
     }
 }
 

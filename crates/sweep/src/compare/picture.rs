@@ -220,7 +220,7 @@ pub fn html(all: &Comparison) -> String {
             };
             let _ = write!(rows, "<td><span{class}>{value}</span>{of}{formula}</td>");
         }
-        let survives = line.endurance.as_ref().map_or(String::new(), |e| e.survives.join(", "));
+        let survives = line.endurance.as_ref().map_or(String::new(), |e| e.survives.join("; "));
         let _ = writeln!(
             rows,
             "<td>{}</td><td><code>{}</code></td></tr>",

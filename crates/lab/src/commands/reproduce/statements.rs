@@ -1,50 +1,48 @@
 //! The statements of the sources: a file for each part.
 
 mod bully;
+mod cao_singhal;
+mod central;
 mod elections;
-mod faults;
+mod firewire;
 mod groups;
-mod performance;
+mod maekawa;
 mod permissions;
-mod quorums;
 mod report;
 mod ring;
+mod sanders;
+mod singhal;
+mod token_ring;
 mod tokens;
+mod trees;
 
 use super::Statement;
 
-/// All statements, grouped by chapter, in the order of the sources.
-pub(super) fn statements() -> Vec<&'static Statement> {
-    let chapters = chapters();
-    let mut statements: Vec<&Statement> = parts().collect();
-    statements
-        .sort_by_key(|statement| chapters.iter().position(|chapter| *chapter == statement.chapter));
-    statements
-}
-
-/// All chapters, in the order of the sources.
-pub(super) fn chapters() -> Vec<&'static str> {
-    let mut chapters: Vec<&str> = Vec::new();
-    for statement in parts() {
-        if !chapters.contains(&statement.chapter) {
-            chapters.push(statement.chapter);
-        }
-    }
-    chapters
-}
-
-fn parts() -> impl Iterator<Item = &'static Statement> {
+/// All statements, in the order of the sources.
+pub(super) fn statements() -> impl Iterator<Item = &'static Statement> {
     let parts = [
         elections::STATEMENTS,
         bully::STATEMENTS,
         ring::STATEMENTS,
+        firewire::STATEMENTS,
+        trees::STATEMENTS,
         report::STATEMENTS,
+        central::STATEMENTS,
         permissions::STATEMENTS,
-        quorums::STATEMENTS,
+        maekawa::STATEMENTS,
+        sanders::STATEMENTS,
+        cao_singhal::STATEMENTS,
+        token_ring::STATEMENTS,
         tokens::STATEMENTS,
+        singhal::STATEMENTS,
         groups::STATEMENTS,
-        performance::STATEMENTS,
-        faults::STATEMENTS,
     ];
     parts.into_iter().flatten()
+}
+
+/// All chapters, in the order of the sources.
+pub(super) fn chapters() -> Vec<&'static str> {
+    let mut chapters: Vec<&str> = statements().map(|statement| statement.chapter).collect();
+    chapters.dedup();
+    chapters
 }

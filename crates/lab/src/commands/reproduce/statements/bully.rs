@@ -1,96 +1,137 @@
-//! Statements of the sources on elections by bully and list, example by example.
+//! What the sources say of the bully algorithm.
 
-use super::super::{Statement, Verdict};
+use super::super::{Shown, Statement};
 
 pub(super) const STATEMENTS: &[Statement] = &[
-    Statement {
-        chapter: "Elections",
-        name: "rejoin",
-        says: "a crashed process joins in again when it restarts",
-        command: "run bully -n 4 --initiators 0 --fault crash:3@0.5 --fault restart:3@20 --set mode=hardened",
-        reads: "/election/leader",
-        finds: "3",
-        verdict: Verdict::Imprecise,
-        remark: "and takes over at once: the slide says nothing of how; with the printed code there are two leaders for a while",
-    },
     Statement {
         chapter: "Bully",
         name: "bully-kinds",
         says: "three kinds of messages: election, answer, coordinator",
-        command: "run bully -n 5 --down 4 --initiators 0",
-        reads: "/messages/by_kind",
-        finds: "{\"Answer\":6,\"Coordinator\":3,\"Election\":10}",
-        verdict: Verdict::Holds,
+        shown: &[Shown {
+            case: "",
+            asks: &[("run bully -n 5 --down 4 --initiators 0", "/messages/by_kind")],
+            holds: |m| m.keys() == ["Answer", "Coordinator", "Election"],
+        }],
         remark: "",
     },
     Statement {
         chapter: "Bully",
         name: "bully-concurrent",
-        says: "several may start at once",
-        command: "run bully -n 5 --down 4 --initiators 0,1,2,3",
-        reads: "/messages/sent",
-        finds: "19",
-        verdict: Verdict::Holds,
-        remark: "and it costs no more: n² − n − 1",
+        says: "any process may start the election, several at once",
+        shown: &[
+            Shown {
+                case: "one of five and all at once: messages",
+                asks: &[
+                    ("run bully -n 5 --down 4 --initiators 0", "/messages/sent"),
+                    ("run bully -n 5 --down 4 --initiators 0,1,2,3", "/messages/sent"),
+                ],
+                holds: |m| m.same(),
+            },
+            Shown {
+                case: "every schedule of three",
+                asks: &[("check bully -n 3 --synchronous", "/verdict")],
+                holds: |m| m.all("exhausted"),
+            },
+        ],
+        remark: "and it costs no more",
     },
     Statement {
-        chapter: "Ring with lists",
-        name: "ring-half",
-        says: "n − 1 election messages, n − 1 coordinator messages",
-        command: "run ring-list -n 8 --down 7 --initiators 5",
-        reads: "/messages/by_kind",
-        finds: "{\"Coordinator\":7,\"Election\":7}",
-        verdict: Verdict::Holds,
+        chapter: "Bully",
+        name: "bully-example",
+        says: "example: of eight, 7 is dead and 4 notices; 5 and 6 answer, and 6 is the coordinator",
+        shown: &[
+            Shown {
+                case: "leader",
+                asks: &[("run bully -n 8 --down 7 --initiators 4", "/election/leader")],
+                holds: |m| m.eq(6.0),
+            },
+            Shown {
+                case: "questions, answers, announcements",
+                asks: &[
+                    ("run bully -n 8 --down 7 --initiators 4", "/messages/by_kind/Election"),
+                    ("run bully -n 8 --down 7 --initiators 4", "/messages/by_kind/Answer"),
+                    ("run bully -n 8 --down 7 --initiators 4", "/messages/by_kind/Coordinator"),
+                ],
+                holds: |m| m.at(0) == 6.0 && m.at(1) == 3.0 && m.at(2) == 6.0,
+            },
+        ],
         remark: "",
     },
     Statement {
-        chapter: "Ring with lists",
-        name: "ring-lists",
-        says: "example: 4 starts, then [2,4], [1,2,4]; the highest on the list is the coordinator",
-        command: "run ring-list --ids 4,2,1,5 --initiators 4",
-        reads: "/election/leader",
-        finds: "5",
-        verdict: Verdict::Holds,
-        remark: "the picture as far as it can be restored",
+        chapter: "Bully",
+        name: "bully-code",
+        says: "the code elects the highest that is alive",
+        shown: &[
+            Shown {
+                case: "with a guard and a second timeout, where timeouts are right",
+                asks: &[
+                    ("check bully -n 3 --synchronous", "/verdict"),
+                    (
+                        "check bully -n 3 --down 2 --initiators 0 --crash 1 --synchronous --property deadlock",
+                        "/verdict",
+                    ),
+                ],
+                holds: |m| m.all("exhausted"),
+            },
+            Shown {
+                case: "\"do something else\" after an ANSWER, as printed, if the one that answered crashes",
+                asks: &[(
+                    "check bully --mistake no-second-timeout -n 3 --down 2 --initiators 0 --crash 1 --synchronous --property deadlock",
+                    "/verdict",
+                )],
+                holds: |m| m.all("exhausted"),
+            },
+        ],
+        remark: "one must wait for the coordinator with a second timeout",
     },
     Statement {
-        chapter: "FireWire",
-        name: "firewire-random",
-        says: "both wait 240 to 260 or 570 to 600 ns by chance, and ask again, until one has won",
-        command: "run firewire -n 2 --topology path --set reset=wire --seed 3",
-        reads: "/messages/by_kind/BeMyParent",
-        finds: "3",
-        verdict: Verdict::Holds,
-        remark: "two questions that cross, and one more",
+        chapter: "Bully",
+        name: "bully-worst",
+        says: "worst case: O(n²) messages",
+        shown: &[
+            Shown {
+                case: "the lowest notices: n² − n − 1",
+                asks: &[("run bully -n 8 --down 7 --initiators 0", "/messages/sent")],
+                holds: |m| m.eq(m.n() * m.n() - m.n() - 1.0),
+            },
+            Shown {
+                case: "all notice, one after the other: less than n²",
+                asks: &[(
+                    "run bully -n 5 --down 4 --script 0@0,1@50,2@100,3@150",
+                    "/messages/sent",
+                )],
+                holds: |m| m.x() < m.n() * m.n(),
+            },
+            Shown {
+                case: "every ELECTION starts an election, as printed: less than n²",
+                asks: &[(
+                    "run bully -n 8 --down 7 --initiators 0 --mistake no-guard",
+                    "/messages/sent",
+                )],
+                holds: |m| m.x() < m.n() * m.n(),
+            },
+        ],
+        remark: "whoever notices when the election is over opens it again, so all together cost O(n³); without a guard the cost is exponential",
     },
     Statement {
-        chapter: "FireWire",
-        name: "firewire-parts",
-        says: "they part in the end",
-        command: "check firewire -n 2 --topology path --set reset=wire --property livelock",
-        reads: "/verdict",
-        finds: "exhausted",
-        verdict: Verdict::Holds,
-        remark: "from every state they can",
-    },
-    Statement {
-        chapter: "Trees",
-        name: "tree-highest",
-        says: "the maximum of both echoes that meet is the highest id",
-        command: "run tree-wave -n 7 --topology tree:2 --initiators 0",
-        reads: "/election/leader",
-        finds: "6",
-        verdict: Verdict::Holds,
-        remark: "",
-    },
-    Statement {
-        chapter: "Group communication",
-        name: "multicast-unreliable",
-        says: "multicast as such is not reliable",
-        command: "run best-effort -n 3 --requests 1,0,0 --fault lose:/Data#1",
-        reads: "/multicast/delivered",
-        finds: "2",
-        verdict: Verdict::Holds,
-        remark: "of three",
+        chapter: "Bully",
+        name: "bully-best",
+        says: "best case: n − 2 messages",
+        shown: &[
+            Shown {
+                case: "announcements",
+                asks: &[(
+                    "run bully -n 5 --down 4 --initiators 3",
+                    "/messages/by_kind/Coordinator",
+                )],
+                holds: |m| m.eq(m.n() - 2.0),
+            },
+            Shown {
+                case: "all messages",
+                asks: &[("run bully -n 5 --down 4 --initiators 3", "/messages/sent")],
+                holds: |m| m.eq(m.n() - 2.0),
+            },
+        ],
+        remark: "the question to the dead coordinator is sent, too",
     },
 ];
