@@ -22,7 +22,6 @@ impl Tls {
         match *self {}
     }
 
-    #[expect(clippy::type_complexity, reason = "the same as that of the other `Tls`")]
     pub(super) async fn accept<S>(
         &self,
         _: S,
