@@ -5,7 +5,7 @@
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Descriptors for peers, files, the log and the metrics port.
+/// Descriptors for peers, files, the log, the metrics port, and clients that have not introduced themselves.
 const RESERVED: u64 = 512;
 
 /// Raises the limit as far as the system allows without rights.

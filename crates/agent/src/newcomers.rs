@@ -29,6 +29,11 @@ impl Newcomers {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.waiting().len()
+    }
+
     pub(crate) fn enter(self: &Arc<Self>) -> Newcomer {
         let go = Arc::<Notify>::default();
         let mut waiting = self.waiting();

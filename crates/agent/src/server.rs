@@ -163,8 +163,8 @@ impl ClientListener {
     pub async fn serve(mut self, service: Arc<dyn Service>, mut closing: watch::Receiver<bool>) {
         let mut sessions = JoinSet::new();
         let mut rejected = RejectedClients::default();
-        let newcomers = Newcomers::new(NEWCOMERS);
         let most = descriptors::for_clients();
+        let newcomers = Newcomers::new(NEWCOMERS.min(most / 2));
         let mut failures = RateLimiter::new(LOG_INTERVAL, 1);
         let over = closing.clone();
         loop {
@@ -172,7 +172,8 @@ impl ClientListener {
                 () = closed(&mut closing) => break,
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => match self.admit(&stream) {
-                        Ok(_) if sessions.len() >= most => {
+                        // Newcomers come and go: only those who stay are counted.
+                        Ok(_) if running(&mut sessions) >= most + newcomers.count() => {
                             self.counts.rejected.fetch_add(1, Ordering::Relaxed);
                             rejected.too_many(&stream, most);
                         }
@@ -216,6 +217,12 @@ impl Drop for ClientListener {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// The number of sessions that have not ended.
+fn running(sessions: &mut JoinSet<()>) -> usize {
+    while sessions.try_join_next().is_some() {}
+    sessions.len()
 }
 
 /// Waits until the agent closes, or the sender of `closing` is dropped.
