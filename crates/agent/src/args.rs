@@ -42,6 +42,8 @@ pub enum Command {
     Fence(FenceArgs),
     /// Check this machine, the agent and its group, and name what is wrong
     Doctor(DoctorArgs),
+    /// Make a shared key, or certificates, for the agents of a group
+    Keys(KeysArgs),
 }
 
 /// How a command lays out its JSON output.
@@ -532,6 +534,58 @@ pub struct DoctorArgs {
     /// The agent to talk to.
     #[command(flatten)]
     pub agent: AgentArgs,
+}
+
+/// `keys`.
+#[derive(Args, Clone, Debug)]
+#[command(
+    override_usage = "konklave keys [OPTIONS] <COMMAND>",
+    after_help = "\
+Examples:
+  konklave keys shared key                  one key for all agents: agent --key-file key
+  konklave keys tls certificates a b c      an authority, and a certificate for each agent
+  konklave keys tls --renew certificates a  a new certificate for agent a
+Exit codes: 0 made · 64 a name is not allowed · 66 a file cannot be read
+  73 a file exists already, or cannot be written"
+)]
+pub struct KeysArgs {
+    /// The kind of keys to make.
+    #[command(subcommand)]
+    pub command: KeysCommand,
+}
+
+/// The kinds of keys.
+#[derive(Subcommand, Clone, Debug)]
+pub enum KeysCommand {
+    /// Make a key that all agents of a group share
+    Shared(SharedKeyArgs),
+    /// Make certificates for mutual TLS, and first the authority that signs them
+    #[cfg(feature = "tls")]
+    Tls(TlsArgs),
+}
+
+/// `keys shared`.
+#[derive(Args, Clone, Debug)]
+pub struct SharedKeyArgs {
+    /// The file to create
+    pub file: PathBuf,
+}
+
+/// `keys tls`.
+#[cfg(feature = "tls")]
+#[derive(Args, Clone, Debug)]
+pub struct TlsArgs {
+    /// The folder of the authority and its certificates; created if missing
+    pub folder: PathBuf,
+    /// The names of the agents, such as a or db-1.example
+    #[arg(required = true)]
+    pub names: Vec<String>,
+    /// How long the certificates are valid, in days
+    #[arg(long, value_name = "DAYS", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    pub days: u32,
+    /// Replace the certificates and keys of agents that have some
+    #[arg(long)]
+    pub renew: bool,
 }
 
 /// Parses a duration: a number of seconds, or a number with a unit.

@@ -1,5 +1,7 @@
 //! A connection to the agent: the client's session.
 
+mod trust;
+
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -51,6 +53,9 @@ impl Client {
         within: Option<String>,
     ) -> Result<Self, Failure> {
         let stream = UnixStream::connect(socket).await.map_err(|why| no_agent(socket, &why))?;
+        let listener =
+            stream.peer_cred().map_err(Failure::system("cannot tell the agent's user"))?;
+        trust::check(socket, listener.uid())?;
         let mut client = Self {
             stream,
             frames: Frames::default(),

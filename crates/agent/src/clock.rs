@@ -14,6 +14,37 @@ const CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
 #[cfg(not(target_os = "linux"))]
 const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
 
+/// A day of the calendar, in UTC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Day {
+    pub(crate) year: i32,
+    pub(crate) month: u8,
+    pub(crate) day: u8,
+}
+
+impl Day {
+    /// The day of a moment from 1970 on.
+    pub(crate) fn of(moment: SystemTime) -> Self {
+        let seconds = moment.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        // Years that begin in March, in eras of 400 years: the day of leap years is their last.
+        let days = seconds / 86_400 + 719_468;
+        let (era, day) = (days / 146_097, days % 146_097);
+        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let in_month = day - (153 * month + 2) / 5 + 1;
+        let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+        Self { year: (era * 400 + year + next) as i32, month: month as u8, day: in_month as u8 }
+    }
+}
+
+impl std::fmt::Display for Day {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { year, month, day } = self;
+        write!(f, "{year}-{month:02}-{day:02}")
+    }
+}
+
 /// A reading: nanoseconds since the machine started, sleep included.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -73,6 +104,17 @@ fn nanos(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_follow_calendar() {
+        let day = |days: u64| Day::of(UNIX_EPOCH + Duration::from_secs(days * 86_400)).to_string();
+        assert_eq!(day(0), "1970-01-01");
+        assert_eq!(day(11_016), "2000-02-29");
+        assert_eq!(day(11_017), "2000-03-01");
+        assert_eq!(day(20_776), "2026-11-19");
+        assert_eq!(day(47_540), "2100-02-28");
+        assert_eq!(day(47_541), "2100-03-01");
+    }
 
     #[test]
     fn time_goes_on_and_never_overflows() {

@@ -72,6 +72,14 @@ pub struct Settings {
     /// A file with the key that all agents share, 16 bytes at least
     #[arg(long, env = "KONKLAVE_KEY_FILE", value_name = "FILE", help_heading = "Protection")]
     pub key_file: Option<PathBuf>,
+    /// A file with a second key that is accepted, too, while the key is changed
+    #[arg(
+        long,
+        env = "KONKLAVE_SECOND_KEY_FILE",
+        value_name = "FILE",
+        help_heading = "Protection"
+    )]
+    pub second_key_file: Option<PathBuf>,
     /// The certificate of this agent (PEM), for mutual TLS
     #[arg(
         long,
@@ -86,6 +94,15 @@ pub struct Settings {
     /// The certificate of the authority that signed the agents' certificates (PEM)
     #[arg(long, env = "KONKLAVE_TLS_AUTHORITY", value_name = "FILE", help_heading = "Protection")]
     pub tls_authority: Option<PathBuf>,
+    /// Identities of agents to shut out (`members` shows identities); the same list on all agents
+    #[arg(
+        long,
+        env = "KONKLAVE_DENY",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Protection"
+    )]
+    pub deny: Option<Vec<String>>,
     /// Allow a reachable address without key or TLS: any host that reaches it can join the group
     #[arg(
         long, env = "KONKLAVE_INSECURE", help_heading = "Protection", value_parser = BoolishValueParser::new(),
@@ -96,7 +113,7 @@ pub struct Settings {
     /// $XDG_RUNTIME_DIR/konklave/agent.sock)
     #[arg(long, env = "KONKLAVE_SOCKET", value_name = "PATH", help_heading = "Clients")]
     pub socket: Option<PathBuf>,
-    /// Users, by name or number, who may use the agent besides its own user and root
+    /// Users, by name or number, who may hold locks, lead, and send, besides the agent's user and root
     #[arg(
         long,
         env = "KONKLAVE_ALLOW_USERS",
@@ -105,7 +122,7 @@ pub struct Settings {
         help_heading = "Clients"
     )]
     pub allow_users: Option<Vec<String>>,
-    /// Groups of users, by name or number, whose members may use the agent
+    /// Groups of users, by name or number, whose members may hold locks, lead, and send
     #[arg(
         long,
         env = "KONKLAVE_ALLOW_GROUPS",
@@ -114,6 +131,42 @@ pub struct Settings {
         help_heading = "Clients"
     )]
     pub allow_groups: Option<Vec<String>>,
+    /// Users, by name or number, who may also take locks from others (revoke, step-down)
+    #[arg(
+        long,
+        env = "KONKLAVE_OPERATE_USERS",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Clients"
+    )]
+    pub operate_users: Option<Vec<String>>,
+    /// Groups of users, by name or number, whose members may also take locks from others
+    #[arg(
+        long,
+        env = "KONKLAVE_OPERATE_GROUPS",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Clients"
+    )]
+    pub operate_groups: Option<Vec<String>>,
+    /// Users, by name or number, who may only look (status, who, why, watch, record, doctor)
+    #[arg(
+        long,
+        env = "KONKLAVE_OBSERVE_USERS",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Clients"
+    )]
+    pub observe_users: Option<Vec<String>>,
+    /// Groups of users, by name or number, whose members may only look
+    #[arg(
+        long,
+        env = "KONKLAVE_OBSERVE_GROUPS",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Clients"
+    )]
+    pub observe_groups: Option<Vec<String>>,
     /// The address to serve /metrics (Prometheus), /healthz and /ready on, over HTTP
     #[arg(long, env = "KONKLAVE_METRICS", value_name = "ADDRESS", help_heading = "Clients")]
     pub metrics: Option<SocketAddr>,
@@ -172,13 +225,19 @@ impl Settings {
             founders,
             found_alone,
             key_file,
+            second_key_file,
             tls_certificate,
             tls_key,
             tls_authority,
+            deny,
             insecure,
             socket,
             allow_users,
             allow_groups,
+            operate_users,
+            operate_groups,
+            observe_users,
+            observe_groups,
             metrics,
             mutex,
             profile,
@@ -222,6 +281,9 @@ impl Settings {
         if some_tls && self.key_file.is_some() {
             return wrong("key-file and tls-* exclude each other: choose a key or TLS");
         }
+        if self.second_key_file.is_some() && self.key_file.is_none() {
+            return wrong("second-key-file needs key-file, the key that this agent prefers");
+        }
         let protected = some_tls || self.key_file.is_some();
         let insecure = self.insecure == Some(true);
         if protected && insecure {
@@ -232,7 +294,7 @@ impl Settings {
         if !protected && !insecure && self.nats.is_none() && !is_loopback(&listen) {
             return Err(Failure::Config(format!(
                 "other machines can reach {listen}, which has no protection\n  \
-                 create a key:      (umask 077; head -c 32 /dev/urandom > key)   (copy it to every machine)\n  \
+                 create a key:      konklave keys shared key   (copy it to every machine)\n  \
                  and use it:        --key-file key\n  \
                  or mutual TLS:     --tls-certificate, --tls-key, --tls-authority\n  \
                  or no protection:  --insecure"
@@ -299,6 +361,7 @@ impl Settings {
             ("--founders", self.founders.is_some()),
             ("--found-alone", self.found_alone.is_some()),
             ("--key-file", self.key_file.is_some()),
+            ("--deny", self.deny.is_some()),
             ("--tls-*", self.tls_key.is_some()),
         ]
         .into_iter()
@@ -548,6 +611,7 @@ mod tests {
             "listen = '127.0.0.1.example:1'",
             "tls-key = 'k'",
             "key-file = 'k'\ninsecure = true",
+            "second-key-file = 'k'",
             "beacon = '10.0.0.1:1'\nfounders = 3",
             "beacon = '239.255.74.0:7401'",
             "peers = ['a:1']\npeers-file = 'f'",

@@ -18,12 +18,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use self::discovery::Beacon;
-use self::group::GroupService;
+use self::group::{Certificates, GroupService};
 use crate::args::DaemonArgs;
 use crate::client::default_socket;
 use crate::config::{Settings, Span};
 use crate::failure::Failure;
-use crate::server::{AccessPolicy, ClientListener, Counts, SharedAccessPolicy};
+use crate::server::{AccessPolicy, ClientListener, Counts, SharedAccessPolicy, Users};
 use crate::service::Service;
 
 /// How long the agent waits for commands to end before it leaves the group.
@@ -33,6 +33,7 @@ pub(crate) const DRAIN: Duration = Duration::from_secs(10);
 pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
     let settings = read(args)?;
     let log = log::start(&settings);
+    crate::descriptors::raise();
     // One thread: passing a message between threads costs latency, and each thread costs memory.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -51,6 +52,7 @@ fn read(args: &DaemonArgs) -> Result<Settings, Failure> {
         settings = settings.or(Settings::read(file)?);
     }
     settings.check()?;
+    refuse_password_in_arguments(&args.settings, std::env::var("KONKLAVE_NATS").ok().as_deref())?;
     let others = settings.peers.is_some() || settings.beacon.is_some() || settings.nats.is_some();
     if args.dev && others {
         return Err(Failure::Usage(
@@ -59,6 +61,22 @@ fn read(args: &DaemonArgs) -> Result<Settings, Failure> {
         ));
     }
     Ok(settings)
+}
+
+/// Refuses `--nats` with a password: every user of the machine can read a command line. `variable` is the
+/// value of `KONKLAVE_NATS`.
+fn refuse_password_in_arguments(given: &Settings, variable: Option<&str>) -> Result<(), Failure> {
+    let given = given.nats.as_deref().filter(|given| given.contains('@'));
+    if given.is_none() || given == variable {
+        return Ok(());
+    }
+    Err(Failure::Usage(
+        "--nats has a user or a password, and every user of this machine can read a command line\n  \
+         put it into the file:   nats = 'nats://USER:PASSWORD@HOST:4222'   (--config FILE, mode 600)\n  \
+         or the environment:     KONKLAVE_NATS\n  \
+         or use credentials:     --nats-credentials FILE"
+            .into(),
+    ))
 }
 
 async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u8, Failure> {
@@ -85,17 +103,23 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     };
     let protected = settings.key_file.is_some() || settings.tls_key.is_some();
     let founders = if args.dev { Vec::new() } else { seeds(&settings)? };
-    let secrets = if args.dev { Vec::new() } else { secrets::files(&settings) };
+    let mut secrets = if args.dev { Vec::new() } else { secrets::files(&settings) };
+    if settings.nats.as_ref().is_some_and(|servers| servers.contains('@')) {
+        // The file has a password, unless the environment has it.
+        secrets.extend(args.config.clone());
+    }
     let lease = timings(&settings).lease;
     let group =
         GroupService::new(nodes, counts, policy.clone(), protected, secrets, founders, lease);
     let group = Arc::new(group);
+    group.use_certificates(if args.dev { None } else { certificates(&protection(&settings)?) });
     let page = page.map(|page| tokio::spawn(http::serve(page, Arc::clone(&group))));
     let (close, closing) = watch::channel(false);
     let service: Arc<dyn Service> = group.clone();
     let mut serving = tokio::spawn(listener.serve(service, closing));
     tracing::info!(socket = %socket.display(), node = group.node(), "ready for clients");
     notify::notify("READY=1");
+    tokio::spawn(notify::watchdog());
     let reload = reload::reload(args, hangups, &policy, &log, &group);
     let code = tokio::select! {
         code = signals.next() => code,
@@ -183,26 +207,29 @@ impl TerminationSignals {
 }
 
 fn policy(settings: &Settings) -> Result<AccessPolicy, Failure> {
-    let unknown = |what: &str, name: &str| {
-        Failure::Config(format!("allow-{what}s: this machine has no {what} `{name}`"))
+    let user = |name: &str| match name.parse() {
+        Ok(number) => Some(number),
+        Err(_) => Some(nix::unistd::User::from_name(name).ok()??.uid.as_raw()),
     };
-    let user = |name: &String| match name.parse() {
-        Ok(number) => Ok(number),
-        Err(_) => match nix::unistd::User::from_name(name) {
-            Ok(Some(user)) => Ok(user.uid.as_raw()),
-            Ok(None) | Err(_) => Err(unknown("user", name)),
-        },
+    let group = |name: &str| match name.parse() {
+        Ok(number) => Some(number),
+        Err(_) => Some(nix::unistd::Group::from_name(name).ok()??.gid.as_raw()),
     };
-    let group = |name: &String| match name.parse() {
-        Ok(number) => Ok(number),
-        Err(_) => match nix::unistd::Group::from_name(name) {
-            Ok(Some(group)) => Ok(group.gid.as_raw()),
-            Ok(None) | Err(_) => Err(unknown("group", name)),
-        },
+    let listed = |role: &str, users: &Option<Vec<String>>, groups: &Option<Vec<String>>| {
+        let unknown = |what: &str, name: &str| {
+            Failure::Config(format!("{role}-{what}s: this machine has no {what} `{name}`"))
+        };
+        let user = |name: &String| user(name).ok_or_else(|| unknown("user", name));
+        let group = |name: &String| group(name).ok_or_else(|| unknown("group", name));
+        Ok::<_, Failure>(Users {
+            users: users.iter().flatten().map(user).collect::<Result<_, _>>()?,
+            groups: groups.iter().flatten().map(group).collect::<Result<_, _>>()?,
+        })
     };
     Ok(AccessPolicy {
-        users: settings.allow_users.iter().flatten().map(user).collect::<Result<_, _>>()?,
-        groups: settings.allow_groups.iter().flatten().map(group).collect::<Result<_, _>>()?,
+        observe: listed("observe", &settings.observe_users, &settings.observe_groups)?,
+        hold: listed("allow", &settings.allow_users, &settings.allow_groups)?,
+        operate: listed("operate", &settings.operate_users, &settings.operate_groups)?,
     })
 }
 
@@ -307,6 +334,7 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
         builder = builder.name(name);
     }
     let cluster = settings.cluster.clone().unwrap_or_else(|| "konklave".into());
+    builder = builder.deny(settings.deny.iter().flatten().map(String::as_str));
     builder = protect(builder.cluster(&cluster), settings)?;
     // Without the feature, `Settings::check` has refused the option.
     #[cfg(feature = "nats")]
@@ -373,7 +401,7 @@ fn timings(settings: &Settings) -> Timings {
 }
 
 enum Protection {
-    Key(Vec<u8>),
+    Keys(Vec<Vec<u8>>),
     #[cfg(feature = "tls")]
     Tls(konklave::Tls),
 }
@@ -381,11 +409,10 @@ enum Protection {
 /// Reads the key or the certificates from their files.
 fn protection(settings: &Settings) -> Result<Option<Protection>, Failure> {
     let read = |file: &PathBuf| std::fs::read(file).map_err(Failure::unreadable(file));
-    for exposed in secrets::files(settings).iter().filter_map(|file| secrets::exposed(file)) {
-        tracing::warn!("{exposed}");
-    }
-    if let Some(file) = &settings.key_file {
-        return Ok(Some(Protection::Key(read(file)?)));
+    if settings.key_file.is_some() {
+        let files = settings.key_file.iter().chain(&settings.second_key_file);
+        let keys = files.map(|file| read(file).map(crate::keys::trimmed));
+        return Ok(Some(Protection::Keys(keys.collect::<Result<_, _>>()?)));
     }
     #[cfg(feature = "tls")]
     if let (Some(certificate), Some(key), Some(authority)) =
@@ -397,9 +424,25 @@ fn protection(settings: &Settings) -> Result<Option<Protection>, Failure> {
     Ok(None)
 }
 
+/// The ends of the certificates, if there are some.
+fn certificates(protection: &Option<Protection>) -> Option<Certificates> {
+    match protection {
+        #[cfg(feature = "tls")]
+        Some(Protection::Tls(tls)) => Some(Certificates::new(tls.ends())),
+        Some(Protection::Keys(_)) | None => None,
+    }
+}
+
+fn warn_of_exposed_files(settings: &Settings) {
+    for exposed in secrets::files(settings).iter().filter_map(|file| secrets::exposed(file)) {
+        tracing::warn!("{exposed}");
+    }
+}
+
 fn protect(builder: Builder, settings: &Settings) -> Result<Builder, Failure> {
+    warn_of_exposed_files(settings);
     match protection(settings)? {
-        Some(Protection::Key(key)) => Ok(builder.pre_shared_key(key)),
+        Some(Protection::Keys(keys)) => Ok(builder.pre_shared_keys(keys)),
         #[cfg(feature = "tls")]
         Some(Protection::Tls(tls)) => Ok(builder.tls(tls)),
         None if settings.insecure == Some(true) => {

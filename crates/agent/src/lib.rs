@@ -9,7 +9,10 @@ pub mod clock;
 mod commands;
 pub mod config;
 mod daemon;
+mod descriptors;
 pub mod failure;
+mod keys;
+mod newcomers;
 pub mod protocol;
 pub mod recorder;
 pub mod server;
@@ -68,6 +71,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Record(args) => commands::record(&args),
         Command::Fence(args) => commands::fence(&args),
         Command::Doctor(args) => commands::doctor(&args),
+        Command::Keys(args) => keys::keys(&args),
     }
 }
 

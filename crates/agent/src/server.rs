@@ -1,141 +1,43 @@
 //! The agent's socket: checks which users may connect, and runs a session for each client.
 
+mod access;
 mod claims;
 mod rejected;
 mod session;
 
-use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use nix::unistd::{Gid, User, getgrouplist};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use self::access::SocketPlace;
 use self::rejected::RejectedClients;
 use crate::client::default_folder;
+use crate::descriptors;
 use crate::failure::Failure;
+use crate::newcomers::Newcomers;
 use crate::service::Service;
 use konklave::RateLimiter;
+
+pub use self::access::{AccessPolicy, Admitted, Role, SharedAccessPolicy, Users};
 
 /// The pause after a failed `accept`.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// The most clients that have not sent `hello`.
+const NEWCOMERS: usize = 256;
+
 /// How often the log reports failures of `accept`.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
-
-/// Which users may use the agent, besides its own user and root.
-#[derive(Clone, Debug, Default)]
-pub struct AccessPolicy {
-    /// Users, by number.
-    pub users: Vec<u32>,
-    /// Groups, by number.
-    pub groups: Vec<u32>,
-}
-
-impl AccessPolicy {
-    fn admits(&self, user: u32, group: u32) -> bool {
-        user == 0
-            || user == nix::unistd::geteuid().as_raw()
-            || self.users.contains(&user)
-            || self.groups.contains(&group)
-            || !self.groups.is_empty() && groups_of(user).any(|g| self.groups.contains(&g))
-    }
-
-    /// Whether other users than the agent's own and root may use it.
-    fn open(&self) -> bool {
-        !(self.users.is_empty() && self.groups.is_empty())
-    }
-}
-
-/// All groups of a user. The group under which its process runs may differ.
-fn groups_of(user: u32) -> impl Iterator<Item = u32> {
-    let user = User::from_uid(user.into()).ok().flatten();
-    let groups = user.and_then(|user| {
-        let name = CString::new(user.name).ok()?;
-        getgrouplist(&name, user.gid).ok()
-    });
-    groups.into_iter().flatten().map(Gid::as_raw)
-}
-
-/// An access policy that can be replaced while the agent runs, and the sockets whose permissions follow it.
-#[derive(Clone, Debug, Default)]
-pub struct SharedAccessPolicy(Arc<RwLock<(AccessPolicy, Vec<SocketPlace>)>>);
-
-/// A socket, and its folder if the folder contains nothing else.
-#[derive(Clone, Debug)]
-struct SocketPlace {
-    socket: PathBuf,
-    folder: Option<PathBuf>,
-}
-
-impl SocketPlace {
-    /// Sets the permissions of socket and folder. They only let other users reach the socket: the agent checks
-    /// the credentials of each client.
-    fn mark(&self, open: bool) -> io::Result<()> {
-        let (socket, folder) = if open { (0o666, 0o711) } else { (0o600, 0o700) };
-        fs::set_permissions(&self.socket, fs::Permissions::from_mode(socket))?;
-        match &self.folder {
-            Some(path) => fs::set_permissions(path, fs::Permissions::from_mode(folder)),
-            None => Ok(()),
-        }
-    }
-
-    /// A folder on the path to the socket that only its owner may enter, if there is one.
-    fn obstacle(&self) -> Option<String> {
-        let way = fs::canonicalize(&self.socket).unwrap_or_else(|_| self.socket.clone());
-        let shut =
-            |folder: &&Path| fs::metadata(folder).is_ok_and(|facts| facts.mode() & 0o011 == 0);
-        let folder = way.ancestors().skip(1).find(shut)?.display();
-        Some(format!(
-            "{folder}: only its owner can enter, so the users of allow-users and allow-groups cannot reach \
-             the socket: chmod 711 {folder}"
-        ))
-    }
-}
-
-impl SharedAccessPolicy {
-    /// Shares `policy`.
-    #[must_use]
-    pub fn new(policy: AccessPolicy) -> Self {
-        Self(Arc::new(RwLock::new((policy, Vec::new()))))
-    }
-
-    /// Replaces the policy for new clients. An error means that the permissions of a socket could not be set.
-    pub fn replace(&self, policy: AccessPolicy) -> io::Result<()> {
-        let mut shared = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        shared.0 = policy;
-        let open = shared.0.open();
-        shared.1.iter().try_for_each(|place| place.mark(open))
-    }
-
-    /// Applies the policy to another socket, too.
-    fn add_socket(&self, place: SocketPlace) -> io::Result<()> {
-        let mut shared = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        place.mark(shared.0.open())?;
-        shared.1.push(place);
-        Ok(())
-    }
-
-    /// Why allowed users cannot reach a socket, if so.
-    #[must_use]
-    pub fn obstacle(&self) -> Option<String> {
-        let shared = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        shared.1.iter().filter(|_| shared.0.open()).find_map(SocketPlace::obstacle)
-    }
-
-    fn ask<T>(&self, question: impl FnOnce(&AccessPolicy) -> T) -> T {
-        question(&self.0.read().unwrap_or_else(PoisonError::into_inner).0)
-    }
-}
 
 /// Counters over all sessions.
 #[derive(Debug, Default)]
@@ -152,7 +54,7 @@ pub struct Counts {
     pub refused: AtomicU64,
     /// Grants that were lost.
     pub lost: AtomicU64,
-    /// RejectedClients that were sent away.
+    /// Clients that were sent away, because they may not use the agent, or were too many.
     pub rejected: AtomicU64,
 }
 
@@ -261,6 +163,8 @@ impl ClientListener {
     pub async fn serve(mut self, service: Arc<dyn Service>, mut closing: watch::Receiver<bool>) {
         let mut sessions = JoinSet::new();
         let mut rejected = RejectedClients::default();
+        let most = descriptors::for_clients();
+        let newcomers = Newcomers::new(NEWCOMERS.min(most / 2));
         let mut failures = RateLimiter::new(LOG_INTERVAL, 1);
         let over = closing.clone();
         loop {
@@ -268,10 +172,15 @@ impl ClientListener {
                 () = closed(&mut closing) => break,
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => match self.admit(&stream) {
-                        Ok(()) => {
+                        // Newcomers come and go: only those who stay are counted.
+                        Ok(_) if running(&mut sessions) >= most + newcomers.count() => {
+                            self.counts.rejected.fetch_add(1, Ordering::Relaxed);
+                            rejected.too_many(&stream, most);
+                        }
+                        Ok(role) => {
                             let session = session::ClientSession::new(
-                                Arc::clone(&service), Arc::clone(&self.counts), over.clone());
-                            sessions.spawn(session.run(stream));
+                                Arc::clone(&service), Arc::clone(&self.counts), over.clone(), role);
+                            sessions.spawn(session.run(stream, newcomers.enter()));
                         }
                         Err(user) => rejected.reject(stream, user),
                     },
@@ -290,16 +199,16 @@ impl ClientListener {
         while sessions.join_next().await.is_some() {}
     }
 
-    /// Checks whether the client may use the agent. The error is its user, if known.
-    fn admit(&self, stream: &UnixStream) -> Result<(), Option<u32>> {
+    /// What the client may do. The error is its user, if known.
+    fn admit(&self, stream: &UnixStream) -> Result<Admitted, Option<u32>> {
         let peer = stream.peer_cred().ok();
-        let admitted = peer
-            .is_some_and(|peer| self.policy.ask(|policy| policy.admits(peer.uid(), peer.gid())));
-        if admitted {
-            return Ok(());
-        }
-        self.counts.rejected.fetch_add(1, Ordering::Relaxed);
-        Err(peer.map(|peer| peer.uid()))
+        let role =
+            peer.and_then(|peer| self.policy.ask(|policy| policy.role(peer.uid(), peer.gid())));
+        let user = peer.map(|peer| peer.uid());
+        role.zip(user).map(|(role, user)| Admitted { role, user }).ok_or_else(|| {
+            self.counts.rejected.fetch_add(1, Ordering::Relaxed);
+            user
+        })
     }
 }
 
@@ -308,6 +217,12 @@ impl Drop for ClientListener {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// The number of sessions that have not ended.
+fn running(sessions: &mut JoinSet<()>) -> usize {
+    while sessions.try_join_next().is_some() {}
+    sessions.len()
 }
 
 /// Waits until the agent closes, or the sender of `closing` is dropped.

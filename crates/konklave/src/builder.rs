@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::lock_algorithm::LockAlgorithm;
 #[cfg(feature = "tls")]
 use crate::net::tls::Tls;
-use crate::net::{self, Endpoint, NatsOptions, Security};
+use crate::net::{self, Endpoint, NatsOptions, Secret, Security, SharedKeys};
 use crate::node::Node;
 use crate::shared::Shared;
 use crate::store::{Record, Store};
@@ -149,6 +149,7 @@ pub struct Builder {
     timings: Timings,
     lock_algorithm: LockAlgorithm,
     security: Option<Security>,
+    denied: Vec<String>,
     nats: NatsOptions,
     local_turns: u32,
     holders_outlive: bool,
@@ -169,6 +170,7 @@ impl Default for Builder {
             timings: Timings::default(),
             lock_algorithm: LockAlgorithm::default(),
             security: None,
+            denied: Vec::new(),
             nats: NatsOptions::default(),
             local_turns: TURNS,
             holders_outlive: false,
@@ -296,10 +298,24 @@ impl Builder {
         self
     }
 
-    /// Protects all connections with a shared key: each side proves that it knows the key, and all records
-    /// are encrypted. At least 16 bytes; best 32 random ones.
-    pub fn pre_shared_key(mut self, key: impl Into<Vec<u8>>) -> Self {
-        self.security = Some(Security::Key(key.into().into()));
+    /// Protects all connections with a shared key, by the Noise protocol: each side proves that it knows the
+    /// key, and everything is encrypted, with forward secrecy. At least 16 bytes; best 32 random ones.
+    pub fn pre_shared_key(self, key: impl Into<Vec<u8>>) -> Self {
+        self.pre_shared_keys([key])
+    }
+
+    /// The same with two keys, while the key is changed: calls use the first key, and the second one if that
+    /// is refused; peers may use either.
+    pub fn pre_shared_keys<K: Into<Vec<u8>>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
+        self.security = Some(Security::Keys(SharedKeys::new(keys)));
+        self
+    }
+
+    /// Shuts out the nodes with these identities ([`MemberStatus::identity`](crate::MemberStatus)). All
+    /// members need the same list. With a shared key, change the key, too: a machine that has it can take a
+    /// new identity.
+    pub fn deny<S: Into<String>>(mut self, identities: impl IntoIterator<Item = S>) -> Self {
+        self.denied.extend(identities.into_iter().map(Into::into));
         self
     }
 
@@ -358,9 +374,12 @@ impl Builder {
             .name
             .unwrap_or_else(|| local.map_or_else(|| address.clone(), |at| at.to_string()))
             .into();
+        let secret = static_key(self.security.as_ref(), &mut record, store.as_ref())?;
         let settings = net::Settings {
             cluster: self.cluster,
             open: self.security.is_some(),
+            secret,
+            denied: self.denied,
             security: self.security.unwrap_or(Security::None),
             key: record.key,
             boot,
@@ -432,6 +451,26 @@ impl Builder {
         let local = listener.local_addr()?;
         Ok((Endpoint::Tcp(listener), Some(local)))
     }
+}
+
+/// The node's static key, which belongs to its other identity: kept with it, if it is kept.
+fn static_key(
+    security: Option<&Security>,
+    record: &mut Record,
+    store: Option<&Store>,
+) -> Result<Secret, Error> {
+    if let Some(secret) = &record.secret {
+        return Ok(secret.clone());
+    }
+    let secret = Secret::random()?;
+    if matches!(security, Some(Security::Keys(_))) {
+        record.secret = Some(secret.clone());
+        // Peers remember it together with `key`. If that is on the disk already, the secret must be, too.
+        if let Some(store) = store.filter(|_| record.incarnation > 0) {
+            store.save(record)?;
+        }
+    }
+    Ok(secret)
 }
 
 /// The longest name of a node or a group, in bytes: both are part of a greeting.

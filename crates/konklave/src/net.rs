@@ -2,6 +2,8 @@
 //! key.
 
 mod alarm;
+#[cfg(feature = "tls")]
+mod certificate;
 mod connection;
 mod dial;
 mod dirty_links;
@@ -9,13 +11,14 @@ mod handshake;
 mod link;
 #[cfg_attr(not(feature = "nats"), path = "net/without_nats.rs")]
 mod nats;
+mod noise;
 mod pending_handshakes;
 mod record_reader;
-mod seal;
 #[cfg_attr(not(feature = "tls"), path = "net/without_tls.rs")]
 pub(crate) mod tls;
 
 pub(crate) use nats::{NatsAddress, NatsOptions};
+pub(crate) use noise::{Secret, SharedKeys};
 
 use std::collections::BTreeSet;
 use std::io;
@@ -47,19 +50,27 @@ use tls::Tls;
 #[derive(Clone)]
 pub(crate) enum Security {
     None,
-    Key(Arc<[u8]>),
+    Keys(SharedKeys),
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "there is no value of `Tls`"))]
     Tls(Tls),
 }
 
 impl Security {
-    /// Whether the key is long enough.
+    /// Whether the keys are long enough, and the certificate is one for members.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self {
-            Self::Key(key) if key.len() < 16 => Err(Error::Config(
-                "the pre-shared key is too short: at least 16 bytes are needed".into(),
-            )),
-            Self::None | Self::Key(_) | Self::Tls(_) => Ok(()),
+            Self::None => Ok(()),
+            Self::Keys(keys) => keys.check(),
+            Self::Tls(tls) => tls.check(),
+        }
+    }
+
+    /// The identity that this node proves to its peers, if any. `secret`: its static key.
+    fn identity(&self, secret: &Secret) -> Option<String> {
+        match self {
+            Self::None => None,
+            Self::Keys(_) => Some(secret.identity()),
+            Self::Tls(tls) => tls.own_identity(),
         }
     }
 }
@@ -69,7 +80,7 @@ impl std::fmt::Debug for Security {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::None => "None",
-            Self::Key(_) => "Key",
+            Self::Keys(_) => "Keys",
             Self::Tls(_) => "Tls",
         })
     }
@@ -79,6 +90,10 @@ impl std::fmt::Debug for Security {
 pub(crate) struct Settings {
     pub(crate) cluster: String,
     pub(crate) security: Security,
+    /// This node's static key; with it, the node proves its identity where members share a key.
+    pub(crate) secret: Secret,
+    /// The identities that are shut out.
+    pub(crate) denied: Vec<String>,
     /// Whether other machines may be called: the connections are protected, or the user chose `insecure`.
     pub(crate) open: bool,
     pub(crate) key: u64,
@@ -99,6 +114,8 @@ pub(crate) struct Mesh {
     settings: Settings,
     /// How new connections are protected.
     security: Mutex<Security>,
+    /// The identities that are shut out.
+    denied: Mutex<Vec<String>>,
     links: Mutex<FxHashMap<ProcessId, Arc<Link>>>,
     /// The links that this step has pushed frames to.
     dirty_links: DirtyLinks,
@@ -127,6 +144,14 @@ impl Mesh {
 
     fn security(&self) -> Security {
         self.security.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Why the peer with this identity is refused, if so.
+    fn shut_out(&self, identity: Option<&str>) -> Option<String> {
+        let identity = identity?;
+        let denied = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = denied.iter().any(|denied| denied == identity);
+        found.then(|| format!("its identity {identity} is shut out here (deny)"))
     }
 
     fn link(&self, id: ProcessId) -> Option<Arc<Link>> {
@@ -197,6 +222,24 @@ impl Carrier for Mesh {
     fn set_security(&self, security: Security) {
         *self.security.lock().unwrap_or_else(PoisonError::into_inner) = security;
     }
+
+    fn deny(&self, identities: Vec<String>) {
+        // First the list: a peer that is cut off calls again at once.
+        self.denied.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&identities);
+        for link in self.links().values() {
+            if link.identity().is_some_and(|identity| identities.contains(&identity)) {
+                link.cut();
+            }
+        }
+        self.redial.notify_waiters();
+    }
+
+    fn identity(&self, id: ProcessId) -> Option<String> {
+        match id == self.me {
+            true => self.security().identity(&self.settings.secret),
+            false => self.link(id)?.identity(),
+        }
+    }
 }
 
 /// Opens the port. Refuses to listen unprotected on an address that other machines can reach.
@@ -259,11 +302,13 @@ pub(crate) fn start(
         Endpoint::Nats(place) => Some(NatsEndpoint::new(place, &settings.cluster, settings.boot)),
     };
     let security = Mutex::new(settings.security.clone());
+    let denied = Mutex::new(settings.denied.clone());
     let mesh = Arc::new_cyclic(|this| Mesh {
         me: shared.id,
         this: this.clone(),
         settings,
         security,
+        denied,
         links: Mutex::default(),
         dirty_links: DirtyLinks::default(),
         order: Mutex::default(),

@@ -10,9 +10,9 @@ use tokio::sync::{broadcast, oneshot};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::lock::{check_name, shortened};
-use crate::net::Security;
 #[cfg(feature = "tls")]
 use crate::net::tls::Tls;
+use crate::net::{Security, SharedKeys};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::status::{Event, Status, Why};
@@ -122,6 +122,11 @@ impl Node {
         let mut status = self.shared().look(|core| core.status(now));
         (status.trouble, status.network) = self.shared().troubles();
         status.missing = status.missing.map(|missing| self.and_network(missing));
+        if let Some(carrier) = self.shared().carrier() {
+            for member in &mut status.members {
+                member.identity = carrier.identity(ProcessId(member.node));
+            }
+        }
         status
     }
 
@@ -178,10 +183,22 @@ impl Node {
         }
     }
 
-    /// Requires this key for new connections. Established ones continue: so change the key at all members one
-    /// after the other, without an interruption.
-    pub fn change_key(&self, key: impl Into<Vec<u8>>) -> Result<(), Error> {
-        self.change(Security::Key(key.into().into()))
+    /// Uses these keys for new connections, as [`Builder::pre_shared_keys`](crate::Builder::pre_shared_keys)
+    /// does. Established ones continue. To change the key without an interruption, give all members one after
+    /// the other the new key and the old one; then give them the new one alone.
+    pub fn change_keys<K: Into<Vec<u8>>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<(), Error> {
+        self.change(Security::Keys(SharedKeys::new(keys)))
+    }
+
+    /// Shuts out the nodes with these identities, and no others, as
+    /// [`Builder::deny`](crate::Builder::deny) does. Their connections end at once.
+    pub fn deny<S: Into<String>>(&self, identities: impl IntoIterator<Item = S>) {
+        if let Some(carrier) = self.shared().carrier() {
+            carrier.deny(identities.into_iter().map(Into::into).collect());
+        }
     }
 
     /// Uses these certificates for new connections. Call it before the old ones expire.

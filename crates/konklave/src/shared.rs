@@ -48,6 +48,12 @@ pub(crate) trait Carrier: Send + Sync {
     fn dial(&self, _shared: &Arc<Shared>, _addresses: Vec<String>) {}
     /// Protects new connections in this way.
     fn set_security(&self, _security: Security) {}
+    /// Shuts out the processes with these identities, and no others.
+    fn deny(&self, _identities: Vec<String>) {}
+    /// The identity that this process has proved.
+    fn identity(&self, _id: ProcessId) -> Option<String> {
+        None
+    }
 }
 
 pub(crate) struct Shared {

@@ -105,6 +105,10 @@ pub struct MemberStatus {
     /// How many milliseconds ago it sent what it answered last: none for this node itself, or without an
     /// answer.
     pub heard_ms: Option<u64>,
+    /// What it has proved to be: with a shared key the identity of its data directory, with TLS the own name
+    /// in its certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
 }
 
 /// The majority of a view.

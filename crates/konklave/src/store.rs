@@ -1,13 +1,15 @@
 //! The data directory: the few facts about a node that must survive a restart.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::net::Secret;
 
 const FILE: &str = "node.json";
 const SCHEMA: &str = "konklave.node/1";
@@ -28,6 +30,9 @@ pub(crate) struct Record {
     /// than the group's.
     #[serde(default)]
     pub(crate) longest_lease: u32,
+    /// Its static key, if it ever shared a key with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) secret: Option<Secret>,
 }
 
 /// The data directory of a node; locked against other processes.
@@ -74,7 +79,13 @@ impl Store {
         let written = || -> io::Result<()> {
             let new = self.folder.join("node.json.new");
             let record = Record { schema: SCHEMA.into(), ..record.clone() };
-            let mut file = File::create(&new)?;
+            // For its owner alone: it may have the node's static key.
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&new)?;
             file.write_all(&serde_json::to_vec_pretty(&record)?)?;
             file.sync_all()?;
             fs::rename(&new, &path)?;

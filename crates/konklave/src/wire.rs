@@ -1,7 +1,7 @@
 //! The wire format between members.
 //!
-//! A connection carries *records*: four bytes of length, then that many bytes, encrypted if the members share
-//! a key. A record holds frames, each encoded with postcard. Nothing that arrives is trusted: lengths are
+//! A connection carries *records*: four bytes of length, then that many bytes. What protects them, TLS or a
+//! shared key, is a layer below. A record holds frames, each encoded with postcard. Nothing that arrives is trusted: lengths are
 //! checked before anything is allocated, and invalid bytes end the connection.
 
 use konklave_algorithms::group::virtual_synchrony::Message;
@@ -60,8 +60,6 @@ pub(crate) struct Hello {
     pub(crate) name: String,
     /// Where the node is called.
     pub(crate) address: String,
-    /// Random, for each connection.
-    pub(crate) nonce: [u8; 32],
     /// The lock algorithm: the same for all members.
     pub(crate) mutex: String,
     /// The lease in microseconds: the same for all members.

@@ -142,6 +142,13 @@ pub(crate) fn members(args: &MembersArgs) -> Result<u8, Failure> {
         return print_as("konklave.members/1", &status.view, args.format);
     }
     print_members(&status.view)?;
+    let known =
+        status.view.members.iter().filter_map(|m| Some([m.name.clone(), m.identity.clone()?]));
+    let rows: Vec<Vec<String>> = known.map(Vec::from).collect();
+    if !rows.is_empty() {
+        writeln!(io::stdout())?;
+        print_table(&[vec![vec!["MEMBER".to_owned(), "IDENTITY".to_owned()]], rows].concat())?;
+    }
     Ok(0)
 }
 

@@ -1,6 +1,7 @@
 //! The service of an agent: translates the requests of clients into calls of the library.
 
 mod app_groups;
+mod certificates;
 mod changes;
 mod claims;
 mod explain;
@@ -12,13 +13,14 @@ mod wait_cycles;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use konklave::{Error, LockRequest, Node, Session, Token};
 use serde_json::json;
 use tokio::sync::{broadcast, mpsc};
 
 use self::app_groups::AppGroups;
+pub(super) use self::certificates::Certificates;
 use self::claims::{AnyGuard, GroupClaim, Losses};
 use self::nested_sessions::NestedSessions;
 pub(super) use self::report::advised;
@@ -68,6 +70,8 @@ pub(super) struct GroupService {
     protected: bool,
     /// The files with keys.
     secrets: Vec<PathBuf>,
+    /// The ends of the certificates, if it uses some.
+    certificates: Mutex<Option<Certificates>>,
     /// The addresses of the founders, if a list names them.
     founders: Vec<String>,
     /// The lease of the group.
@@ -112,6 +116,7 @@ impl GroupService {
             unread: Mutex::default(),
             protected,
             secrets,
+            certificates: Mutex::default(),
             founders,
             lease,
         }
@@ -125,6 +130,15 @@ impl GroupService {
     /// All members in this process.
     pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// Notes which certificates this agent uses.
+    pub(super) fn use_certificates(&self, certificates: Option<Certificates>) {
+        *self.certificates.lock().unwrap_or_else(PoisonError::into_inner) = certificates;
+    }
+
+    fn certificates(&self) -> Option<Certificates> {
+        *self.certificates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes the result of a reload.
@@ -558,6 +572,9 @@ impl Service for GroupService {
         if let Some(detail) = self.policy.obstacle() {
             findings.push(Finding { what: "way to the socket".into(), well: false, detail });
         }
+        findings.extend(
+            self.certificates().into_iter().flat_map(|ends| ends.findings(SystemTime::now())),
+        );
         for detail in self.secrets.iter().filter_map(|file| super::secrets::exposed(file)) {
             findings.push(Finding { what: "key".into(), well: false, detail });
         }
@@ -574,6 +591,6 @@ impl Service for GroupService {
     }
 
     fn metrics(&self) -> String {
-        metrics::text(&self.node().status(), &self.counts, &self.waits)
+        metrics::text(&self.node().status(), &self.counts, &self.waits, self.certificates())
     }
 }

@@ -1,6 +1,21 @@
 //! Notifications to systemd (`sd_notify`), if it started the agent with `Type=notify`.
 
 use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+/// Tells systemd again and again that this agent's event loop works, if the unit has `WatchdogSec`.
+pub(super) async fn watchdog() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
+    let Some(period) = number("WATCHDOG_USEC").filter(|period| ours && *period > 0) else {
+        return std::future::pending().await;
+    };
+    let mut beat = tokio::time::interval(Duration::from_micros(period) / 3);
+    loop {
+        beat.tick().await;
+        notify("WATCHDOG=1");
+    }
+}
 
 /// Sends `state` (`READY=1`, `STOPPING=1`, …) to systemd.
 pub(super) fn notify(state: &str) {

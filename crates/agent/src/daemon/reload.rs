@@ -4,7 +4,10 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 
 use super::group::GroupService;
-use super::{Protection, log, notify, policy, protection, read, refused, seeds};
+use super::{
+    Protection, certificates, log, notify, policy, protection, read, refused, seeds,
+    warn_of_exposed_files,
+};
 use crate::args::DaemonArgs;
 use crate::config::Settings;
 use crate::failure::Failure;
@@ -38,8 +41,8 @@ pub(super) async fn reload(
                 log.level(&settings);
                 if before.clone().map(lasting) != Some(lasting(settings.clone())) {
                     tracing::warn!(
-                        "reloaded log, allow-users, allow-groups, peers, keys and certificates; the \
-                         other changed settings need a restart"
+                        "reloaded log, the users and groups of the socket, peers, deny, keys and \
+                         certificates; the other changed settings need a restart"
                     );
                 } else {
                     tracing::info!("reloaded");
@@ -64,6 +67,13 @@ fn lasting(settings: Settings) -> Settings {
         log: None,
         allow_users: None,
         allow_groups: None,
+        operate_users: None,
+        operate_groups: None,
+        observe_users: None,
+        observe_groups: None,
+        deny: None,
+        // It comes and goes while the key is changed.
+        second_key_file: None,
         peers: None,
         peers_file: None,
         key_file: some(settings.key_file),
@@ -83,12 +93,19 @@ fn renew(
     // Changing the kind of protection (key or TLS) needs a restart.
     let kind = |s: &Settings| (s.key_file.is_some(), s.tls_key.is_some());
     let alike = first.is_some_and(|first| kind(first) == kind(settings));
+    warn_of_exposed_files(settings);
     let protection = protection(settings)?;
     let peers = seeds(settings)?;
+    if alike {
+        group.use_certificates(certificates(&protection));
+    }
     for node in group.nodes() {
         node.call(peers.clone());
+        node.deny(settings.deny.iter().flatten().map(String::as_str));
         match &protection {
-            Some(Protection::Key(key)) if alike => node.change_key(key.clone()).map_err(refused)?,
+            Some(Protection::Keys(keys)) if alike => {
+                node.change_keys(keys.clone()).map_err(refused)?;
+            }
             #[cfg(feature = "tls")]
             Some(Protection::Tls(tls)) if alike => node.change_tls(tls.clone()).map_err(refused)?,
             Some(_) | None => {}

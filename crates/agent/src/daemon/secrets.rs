@@ -8,8 +8,8 @@ use crate::config::Settings;
 
 /// The files with keys.
 pub(super) fn files(settings: &Settings) -> Vec<PathBuf> {
-    let files = [&settings.key_file, &settings.tls_key, &settings.nats_credentials];
-    files.into_iter().flatten().cloned().collect()
+    let Settings { key_file, second_key_file, tls_key, nats_credentials, .. } = settings;
+    [key_file, second_key_file, tls_key, nats_credentials].into_iter().flatten().cloned().collect()
 }
 
 /// The fault in the permissions of a key file, if there is one: everyone can read it, or others than its owner can write

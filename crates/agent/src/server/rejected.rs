@@ -8,6 +8,7 @@ use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
 use super::session;
+use crate::protocol::FailureKind;
 use konklave::RateLimiter;
 
 /// How many rejected clients may be connected at a time, until their first request is answered.
@@ -20,16 +21,33 @@ const USERS: usize = 1000;
 /// Answers clients that may not use the agent.
 pub(super) struct RejectedClients {
     reports: RateLimiter<Option<u32>>,
+    crowds: RateLimiter<()>,
     answering: JoinSet<()>,
 }
 
 impl Default for RejectedClients {
     fn default() -> Self {
-        Self { reports: RateLimiter::new(LOG_INTERVAL, USERS), answering: JoinSet::new() }
+        let reports = RateLimiter::new(LOG_INTERVAL, USERS);
+        Self { reports, crowds: RateLimiter::new(LOG_INTERVAL, 1), answering: JoinSet::new() }
     }
 }
 
 impl RejectedClients {
+    /// Rejects a client because there are `most` already.
+    pub(super) fn too_many(&mut self, stream: &UnixStream, most: usize) {
+        if let Some(times) = self.crowds.count((), 1, Instant::now()) {
+            tracing::warn!(
+                times,
+                "rejected a client: {most} clients are connected, the most there can be"
+            );
+        }
+        let why = format!(
+            "the agent serves {most} clients already, the most that its limit of open files allows \
+             (LimitNOFILE)"
+        );
+        session::reject_at_once(stream, (FailureKind::Unavailable, why));
+    }
+
     /// Rejects the client at the other end of `stream`, and tells it why.
     pub(super) fn reject(&mut self, stream: UnixStream, user: Option<u32>) {
         while self.answering.try_join_next().is_some() {}
@@ -37,23 +55,23 @@ impl RejectedClients {
             let user = called(user);
             tracing::warn!(
                 times,
-                "rejected a client: {user} is not in --allow-users or --allow-groups"
+                "rejected a client: {user} is in no list of users or groups (--allow-users, --allow-groups)"
             );
         }
         let why = format!(
             "{} may not use this agent: it serves its own user, root, and the users and groups in \
-             --allow-users and --allow-groups",
+             --allow-users, --allow-groups, and those to operate and to observe",
             called(user)
         );
         if self.answering.len() < AT_A_TIME {
             self.answering.spawn(session::reject(stream, why));
         } else {
-            session::reject_at_once(&stream, why);
+            session::reject_at_once(&stream, (FailureKind::Forbidden, why));
         }
     }
 }
 
-fn called(user: Option<u32>) -> String {
+pub(super) fn called(user: Option<u32>) -> String {
     let Some(number) = user else { return "an unknown user".into() };
     match User::from_uid(number.into()) {
         Ok(Some(user)) => format!("user {number} ({})", user.name),

@@ -11,8 +11,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::Counts;
+use super::access::Admitted;
 use super::claims::Claims;
 use crate::clock::Moment;
+use crate::newcomers::Newcomer;
 use crate::protocol::{
     Answer, Call, ClaimKind, Event, FailureKind, FrameError, Frames, MAX_FRAME, Reply, Request,
     VERSION, check_name, encode, legible, millis,
@@ -47,6 +49,7 @@ pub(super) struct ClientSession {
     service: Arc<dyn Service>,
     counts: Arc<Counts>,
     closing: watch::Receiver<bool>,
+    admitted: Admitted,
     number: u64,
     label: String,
     within: Option<String>,
@@ -99,15 +102,17 @@ impl ClientSession {
         service: Arc<dyn Service>,
         counts: Arc<Counts>,
         closing: watch::Receiver<bool>,
+        admitted: Admitted,
     ) -> Self {
         let (expires, _) = watch::channel(Moment::now());
         let number = counts.opened.fetch_add(1, Ordering::Relaxed);
         let (label, within) = (String::new(), None);
-        Self { service, counts, closing, number, label, within, ttl: TTL.1, expires, expired: None }
+        let (ttl, expired) = (TTL.1, None);
+        Self { service, counts, closing, admitted, number, label, within, ttl, expires, expired }
     }
 
     /// Serves the client until its connection ends, then releases its claims.
-    pub(super) async fn run(mut self, stream: UnixStream) {
+    pub(super) async fn run(mut self, stream: UnixStream, newcomer: Newcomer) {
         let _counted = Counted::new(&self.counts);
         let (reader, writer) = stream.into_split();
         let (outbox, replies) = mpsc::channel(OUTBOX);
@@ -116,7 +121,9 @@ impl ClientSession {
         let mut claims = Claims::new(outbox.clone(), Arc::clone(&self.counts));
         let mut tasks = JoinSet::new();
         let (ending, writes) = tokio::select! {
-            ending = self.converse(&mut reading, &mut claims, &mut tasks, &outbox) => (ending, true),
+            ending = self.converse(&mut reading, &mut claims, &mut tasks, &outbox, newcomer) => {
+                (ending, true)
+            }
             _ = &mut writing => ("the client does not read".into(), false),
         };
         tracing::debug!(client = %self.label, ending = %ending.why, "session ended");
@@ -149,11 +156,16 @@ impl ClientSession {
         claims: &mut Claims,
         tasks: &mut JoinSet<()>,
         outbox: &mpsc::Sender<Reply>,
+        newcomer: Newcomer,
     ) -> Ending {
-        match tokio::time::timeout(HELLO_TIMEOUT, self.handshake(reading, outbox)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(ending)) => return ending,
-            Err(_) => return "the client sent no hello in time".into(),
+        let shaken = tokio::time::timeout(HELLO_TIMEOUT, self.handshake(reading, outbox));
+        tokio::select! {
+            shaken = shaken => match shaken {
+                Ok(Ok(())) => drop(newcomer),
+                Ok(Err(ending)) => return ending,
+                Err(_) => return "the client sent no hello in time".into(),
+            },
+            () = newcomer.evicted() => return "too many clients sent no hello".into(),
         }
         let mut closing = self.closing.clone();
         let mut leaving = false;
@@ -279,6 +291,11 @@ impl ClientSession {
         outbox: &mpsc::Sender<Reply>,
     ) {
         let Call { id, request } = call;
+        if let Some(why) = self.admitted.objection(&request) {
+            let answer = failed((FailureKind::Forbidden, why));
+            let _ = outbox.send(Reply::Answer { id, answer }).await;
+            return;
+        }
         let service = Arc::clone(&self.service);
         let post = outbox.clone();
         // Requests that need no waiting are answered here, in order. The others get a task of their own.
@@ -427,8 +444,8 @@ pub(super) async fn reject(stream: UnixStream, why: String) {
 }
 
 /// The same without waiting for the first request.
-pub(super) fn reject_at_once(stream: &UnixStream, why: String) {
-    if let Ok(frame) = encode(&reply(None, failed((FailureKind::Forbidden, why)))) {
+pub(super) fn reject_at_once(stream: &UnixStream, problem: Problem) {
+    if let Ok(frame) = encode(&reply(None, failed(problem))) {
         let _ = stream.try_write(&frame);
     }
 }

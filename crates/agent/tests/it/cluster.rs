@@ -116,6 +116,11 @@ impl Cluster {
 
     /// Starts agent `i`, which may be a restart.
     pub(crate) fn start(&mut self, i: usize) {
+        self.start_with(i, &[]);
+    }
+
+    /// The same with more flags for this agent.
+    pub(crate) fn start_with(&mut self, i: usize, flags: &[&str]) {
         assert!(self.agents[i].is_none(), "agent {i} runs");
         let peers: Vec<String> = self.addresses.iter().map(SocketAddr::to_string).collect();
         let log = fs::File::options().create(true).append(true).open(self.log(i)).expect("a log");
@@ -141,6 +146,7 @@ impl Cluster {
             .arg(self.folder.path().join(format!("{i}.data")))
             .args(&self.plan.flags)
             .args(self.plan.profile())
+            .args(flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);

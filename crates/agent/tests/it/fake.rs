@@ -12,7 +12,7 @@ use konklave_agent::protocol::{
     AgentState, ClaimKind, Event, Explanation, FailureKind, Finding, Payload, Refusal, Status,
     ViewReport,
 };
-use konklave_agent::server::{AccessPolicy, ClientListener, Counts, SharedAccessPolicy};
+use konklave_agent::server::{AccessPolicy, ClientListener, Counts, SharedAccessPolicy, Users};
 use konklave_agent::service::{
     AcquireRequest, BoxFuture, Denied, HeldClaim, Lost, Problem, Service, Target,
 };
@@ -87,7 +87,8 @@ impl Fake {
         let (closing, _) = watch::channel(false);
         let lease = Arc::new(Mutex::new(Duration::from_secs(60)));
         let fake = Self { table: Arc::default(), lease, counts: Arc::default(), closing };
-        let policy = AccessPolicy { users: users.to_vec(), groups: Vec::new() };
+        let hold = Users { users: users.to_vec(), groups: Vec::new() };
+        let policy = AccessPolicy { hold, ..AccessPolicy::default() };
         let socket = folder.join("agent.sock");
         let (path, service) = (socket.clone(), Arc::new(fake.clone()));
         let (ready, bound) = std::sync::mpsc::channel();

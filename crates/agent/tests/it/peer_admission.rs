@@ -185,7 +185,8 @@ fn a_stranger_on_the_port_of_an_agent_is_refused_with_the_reason() {
     for (bytes, why) in [
         (garbage, "does not speak the protocol"),
         ([b"KNKL".to_vec(), vec![9, 9, 4, 0, 0, 0, 0, 0]].concat(), "version 2313"),
-        ([b"KNKL".to_vec(), vec![7, 0, 0xff, 0xff]].concat(), "its greeting has 65535 bytes"),
+        ([b"KNKL".to_vec(), vec![7, 0, 4, 0]].concat(), "it has no key, we have one"),
+        ([b"KNKL".to_vec(), vec![7, 0, 0xff, 0xff], vec![1; 48]].concat(), "wrong key"),
     ] {
         let before = cluster.logged(0).matches(why).count();
         let mut stream = TcpStream::connect(cluster.address(0)).expect("it listens");
@@ -278,13 +279,14 @@ fn replayed_connection_is_refused_and_changed_byte_loses_nothing() {
     thread::sleep(Duration::from_millis(500));
     let said = tap.said.lock().expect("no panic").clone();
     let longest = said.iter().max_by_key(|said| said.len()).expect("it called");
-    assert!(longest.len() > 200, "a greeting, a proof and records: {}", longest.len());
-    // The same greeting, the same proof, the same records, word for word.
-    let before = cluster.logged(0).matches("wrong key").count();
+    assert!(longest.len() > 200, "a handshake, a greeting and records: {}", longest.len());
+    // The same handshake, the same records, word for word.
+    let refusals = || cluster.logged(0).matches("repeats the call").count();
+    let before = refusals();
     let view = cluster.status(0).expect("a status")["view"]["id"].clone();
     let mut replay = TcpStream::connect(cluster.address(0)).expect("it listens");
     replay.write_all(longest).expect("sent");
-    until("refused", || cluster.logged(0).matches("wrong key").count() > before);
+    until("refused", || refusals() > before);
     assert_eq!(cluster.status(0).expect("a status")["view"]["id"], view, "nobody noticed");
     // A byte that changes on the way ends a connection, and no more.
     let socket = cluster.path().join("fourth.sock");

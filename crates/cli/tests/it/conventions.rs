@@ -79,6 +79,7 @@ fn every_command_has_help_with_examples() {
         "demo",
         "new",
         "agent",
+        "keys",
         "lock",
         "elect",
         "status",

@@ -3,16 +3,20 @@
 use std::io;
 use std::net::TcpListener;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use konklave::LockAlgorithm;
 use serde_json::Value;
 
-use crate::member::now;
+use crate::member::{self, now};
 use crate::report::{OURS, Report, Spans, measures};
 use crate::worker::{Worker, number};
 use crate::{leash, order};
+
+/// Whether the members share a key.
+pub(crate) static KEYED: AtomicBool = AtomicBool::new(false);
 
 /// Starts members that form a group; also returns when they were started.
 fn group(n: usize, algorithm: LockAlgorithm) -> io::Result<(Vec<Worker>, u64)> {
@@ -24,7 +28,8 @@ fn group(n: usize, algorithm: LockAlgorithm) -> io::Result<(Vec<Worker>, u64)> {
     let start = now();
     let member = |i: usize| {
         let mut command = Command::new(&me);
-        command.arg("member").arg(i.to_string()).arg(mutex.name()).args(&addresses);
+        command.arg("member").arg(i.to_string()).arg(algorithm.name()).args(&addresses);
+        command.env(member::KEYED, if KEYED.load(Ordering::Relaxed) { "1" } else { "" });
         Worker::start(&mut command)
     };
     let members: Vec<Worker> = (0..n).map(member).collect::<io::Result<_>>()?;
@@ -78,8 +83,8 @@ pub(crate) fn lifted_round(
     round: usize,
     algorithm: LockAlgorithm,
 ) -> io::Result<()> {
-    let system = &*format!("{OURS}, {mutex}");
-    let (mut members, _) = group(3, mutex)?;
+    let system = &*format!("{OURS}, {algorithm}");
+    let (mut members, _) = group(3, algorithm)?;
     let again = members[1].ask("again 200000")?;
     report.add_nanos(system, "a kept lock: acquire and release", number(&again, "p50"), Some(0.1));
     for (mode, what) in [("fast", ""), ("safe", " (LeaseSafe)")] {
@@ -95,7 +100,7 @@ pub(crate) fn lifted_round(
     }
     hand_over(report, system, &mut members, seconds)?;
     drop(members);
-    kill(report, system, mutex, 0, "fast")
+    kill(report, system, algorithm, 0, "fast")
 }
 
 /// Three new members form an application group, and one of them is killed.
@@ -138,7 +143,7 @@ fn kill(
     holder: usize,
     mode: &str,
 ) -> io::Result<()> {
-    let (mut members, _) = group(3, mutex)?;
+    let (mut members, _) = group(3, algorithm)?;
     members[holder].ask(&format!("hold x {mode}"))?;
     members[1].order(&format!("wait x {mode}"))?;
     thread::sleep(Duration::from_millis(200));

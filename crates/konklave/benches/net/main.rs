@@ -1,8 +1,8 @@
 //! Three processes on loopback, compared with a ping-pong on the same machine in the same run, and with
 //! installed peers that grant locks or order messages.
 //!
-//! `cargo xtask bench net [--peers [NAME,...]] [--only] [--seconds S] [--cores LIST] [--json FILE]`. The
-//! program starts itself as its members, which take commands on standard input. All times come from one
+//! `cargo xtask bench net [--peers [NAME,...]] [--only] [--keyed] [--seconds S] [--cores LIST] [--json FILE]`.
+//! With `--keyed`, the members share a key. The program starts itself as its members, which take commands on standard input. All times come from one
 //! clock, shared by all processes.
 
 mod floor;
@@ -13,6 +13,8 @@ mod order;
 mod peers;
 mod report;
 mod worker;
+
+use std::sync::atomic::Ordering;
 
 use floor::Waiting;
 use konklave::LockAlgorithm;
@@ -37,6 +39,7 @@ fn measure(args: &[String]) {
         let cores: Vec<usize> = list.split(',').filter_map(|core| core.parse().ok()).collect();
         floor::keep_to(&cores);
     }
+    group::KEYED.store(given("--keyed").is_some(), Ordering::Relaxed);
     let mut report = Report::default();
     for round in 0..3 {
         add_floors(&mut report);

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 use crate::report::{median, quantile};
 
+/// Set for members that share a key.
+pub(crate) const KEYED: &str = "KONKLAVE_BENCH_KEYED";
+
 /// A clock shared by all processes of the machine, in nanoseconds.
 pub(crate) fn now() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -29,7 +32,10 @@ pub(crate) fn run(args: &[String]) {
     });
     // A task like any other: the runtime's main future would be polled after all tasks.
     let serving = async move {
-        let node = Node::builder()
+        let keyed = std::env::var_os(KEYED).is_some_and(|keyed| !keyed.is_empty());
+        let builder = Node::builder();
+        let builder = if keyed { builder.pre_shared_key([7; 32]) } else { builder };
+        let node = builder
             .timings(Timings::fast())
             .name(format!("n{place}"))
             // The first member leads.

@@ -107,6 +107,7 @@ impl Core {
             connected: id == self.me || self.peers.get(&id).is_some_and(|p| p.connected),
             suspected: self.group.suspects().contains(id),
             heard_ms: heard,
+            identity: None,
         }
     }
 

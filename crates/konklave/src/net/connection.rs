@@ -13,7 +13,6 @@ use tokio::time::timeout;
 
 use super::link::{Link, Next};
 use super::record_reader::{LENGTH, RecordReader, garbage};
-use super::seal::Sealer;
 use super::{Mesh, dial};
 use crate::local_grant_budget::YieldToWoken;
 use crate::shared::Shared;
@@ -34,7 +33,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Reads and writes until the connection ends; returns why it ended.
-    pub(super) async fn run<S>(&self, stream: S, sealer: Sealer, opener: Sealer) -> io::Result<()>
+    pub(super) async fn run<S>(&self, stream: S) -> io::Result<()>
     where
         S: AsyncRead + AsyncWrite,
     {
@@ -42,9 +41,8 @@ impl Connection {
         let mut io = ConnectionIo {
             connection: self,
             stream: pin!(stream),
-            reader: RecordReader::new(opener),
+            reader: RecordReader::default(),
             frames: Vec::new(),
-            sealer,
             record: Vec::new(),
             written: 0,
             state: WriterState::Writing,
@@ -140,7 +138,6 @@ struct ConnectionIo<'a, S> {
     reader: RecordReader,
     /// Empty between records; kept to reuse its memory.
     frames: Vec<Frame>,
-    sealer: Sealer,
     /// The record being written, and how much of it is written.
     record: Vec<u8>,
     written: usize,
@@ -236,7 +233,7 @@ impl<S: AsyncRead + AsyncWrite> ConnectionIo<'_, S> {
         }
     }
 
-    /// Builds the next record, if frames are pending: length, then (sealed) header and frames.
+    /// Builds the next record, if frames are pending: length, header and frames.
     fn next_record(&mut self) -> Next {
         let record = &mut self.record;
         record.clear();
@@ -244,7 +241,6 @@ impl<S: AsyncRead + AsyncWrite> ConnectionIo<'_, S> {
         record.extend([0; LENGTH]);
         let next = self.connection.link.next_record(self.connection.number, record);
         if next == Next::Record {
-            self.sealer.seal(record, LENGTH);
             let length = (record.len() - LENGTH) as u32;
             record[..LENGTH].copy_from_slice(&length.to_le_bytes());
         } else {

@@ -12,12 +12,12 @@ use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::time::{sleep, timeout};
 
 use super::connection::{Connection, HANDSHAKE_TIMEOUT};
-use super::handshake::{Established, HandshakeError};
+use super::handshake::HandshakeError;
 use super::link::{Attached, Link};
 use super::pending_handshakes::PendingHandshake;
-use super::{Mesh, Security, nats, unprotected};
+use super::{Mesh, Security, nats, noise, unprotected};
 use crate::shared::{Flush, Shared};
-use crate::wire::Frame;
+use crate::wire::{Frame, Hello};
 
 /// Delay between unanswered calls: the first, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
@@ -88,6 +88,8 @@ async fn keep_calling(
     let learned_from_peer = seed.is_none() && who.is_some();
     // The number of short-lived connections in a row.
     let mut short_lived = 0;
+    // The number of calls in a row that the peer refused: it may have another of the shared keys.
+    let mut refusals = 0;
     while !*stop.borrow_and_update() {
         let redial = mesh.redial.notified();
         if who.and_then(|id| mesh.link(id)).is_some_and(|link| link.is_connected()) {
@@ -99,10 +101,10 @@ async fn keep_calling(
             continue;
         }
         let begun = Instant::now();
-        match dial(&mesh, &shared, &address, seed).await {
+        match dial(&mesh, &shared, &address, seed, refusals).await {
             Ok(Call::Ourselves) => return,
             Ok(Call::Ended { with, garbled }) => {
-                (who, refused, answered) = (Some(with), None, Instant::now());
+                (who, refused, answered, refusals) = (Some(with), None, Instant::now(), 0);
                 short_lived =
                     if garbled || begun.elapsed() <= PAUSE.1 { short_lived + 1 } else { 0 };
                 if short_lived == 0 {
@@ -132,6 +134,7 @@ async fn keep_calling(
             Err(HandshakeError::Io(_)) => {}
             Err(failed) => {
                 pause = pause.max(PAUSE.1 / 10);
+                refusals += 1;
                 shared.with(|core, now| core.refused(address.clone(), failed.to_string(), now));
             }
         }
@@ -168,6 +171,7 @@ async fn dial(
     shared: &Arc<Shared>,
     address: &str,
     seed: Option<usize>,
+    refusals: u32,
 ) -> Result<Call, HandshakeError> {
     if let Some(inbox) = address.strip_prefix(nats::SCHEME) {
         let Some(nats_endpoint) = &mesh.nats_endpoint else {
@@ -176,7 +180,7 @@ async fn dial(
             ));
         };
         let (stream, responders) = nats_endpoint.call(inbox).await?;
-        let called = secure_and_run(mesh, shared, stream, seed).await;
+        let called = secure_and_run(mesh, shared, stream, seed, refusals).await;
         if called.is_err() && responders.is_gone(mesh.settings.silence) {
             return Err(HandshakeError::Io(io::ErrorKind::ConnectionRefused.into()));
         }
@@ -209,7 +213,7 @@ async fn dial(
         timeout(HANDSHAKE_TIMEOUT, TcpStream::connect(place)).await.map_err(io::Error::from)??;
     stream.set_nodelay(true)?;
     retry_steadily(&stream);
-    secure_and_run(mesh, shared, stream, seed).await
+    secure_and_run(mesh, shared, stream, seed, refusals).await
 }
 
 /// Retransmits at equal intervals at first. With doubled ones, a network that is back after 3 s would carry the
@@ -228,22 +232,25 @@ pub(super) fn stands_for_several(places: &[SocketAddr]) -> bool {
     of_its_kind(true) > 1 || of_its_kind(false) > 1
 }
 
-/// Performs the TLS handshake, if TLS is configured; then the own handshake; then runs the connection.
+/// Protects the connection with TLS or the shared key, if there is one; then exchanges greetings; then runs
+/// the connection.
 async fn secure_and_run<S>(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
     stream: S,
     seed: Option<usize>,
+    refusals: u32,
 ) -> Result<Call, HandshakeError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let role = |identity| Role { seed, called: None, identity, objection: None };
     match &mesh.security() {
         Security::Tls(tls) => {
             let shaken =
                 timeout(HANDSHAKE_TIMEOUT, tls.connect(stream)).await.map_err(io::Error::from)?;
-            let stream = shaken.map_err(HandshakeError::Refused)?;
-            handshake_and_run(mesh, shared, stream, Role::Caller { seed }).await.map_err(|failed| {
+            let (stream, identity) = shaken.map_err(HandshakeError::Refused)?;
+            handshake_and_run(mesh, shared, stream, role(identity)).await.map_err(|failed| {
                 match failed {
                     HandshakeError::Io(e) => {
                         tls.refusal(&e).map_or(HandshakeError::Io(e), HandshakeError::RefusedUs)
@@ -252,9 +259,13 @@ where
                 }
             })
         }
-        Security::None | Security::Key(_) => {
-            handshake_and_run(mesh, shared, stream, Role::Caller { seed }).await
+        Security::Keys(keys) => {
+            let shaken = noise::connect(stream, keys, &mesh.settings.secret, refusals);
+            let shaken = timeout(HANDSHAKE_TIMEOUT, shaken).await.map_err(io::Error::from)?;
+            let (stream, identity) = shaken?;
+            handshake_and_run(mesh, shared, stream, role(Some(identity))).await
         }
+        Security::None => handshake_and_run(mesh, shared, stream, role(None)).await,
     }
 }
 
@@ -300,15 +311,34 @@ async fn accept_handshake<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (mesh, shared) = (&mesh, &shared);
+    let called = Some(handshake);
     let answered = match &mesh.security() {
         Security::Tls(tls) => match tls.accept(stream, HANDSHAKE_TIMEOUT).await {
-            Ok((stream, objection)) => {
-                handshake_and_run(mesh, shared, stream, Role::Called { handshake, objection }).await
+            Ok((stream, Ok(identity))) => {
+                let role = Role { seed: None, called, identity, objection: None };
+                handshake_and_run(mesh, shared, stream, role).await
+            }
+            Ok((stream, Err(objection))) => {
+                let objection = Some(objection);
+                let role = Role { seed: None, called, identity: None, objection };
+                handshake_and_run(mesh, shared, stream, role).await
             }
             Err(reason) => Err(HandshakeError::Refused(reason)),
         },
-        Security::None | Security::Key(_) => {
-            let role = Role::Called { handshake, objection: None };
+        Security::Keys(keys) => {
+            let shaken = noise::accept(stream, keys, &mesh.settings.secret);
+            match timeout(HANDSHAKE_TIMEOUT, shaken).await {
+                Ok(Ok((stream, identity))) => {
+                    let identity = Some(identity);
+                    let role = Role { seed: None, called, identity, objection: None };
+                    handshake_and_run(mesh, shared, stream, role).await
+                }
+                Ok(Err(error)) => Err(error),
+                Err(_) => Err(late()),
+            }
+        }
+        Security::None => {
+            let role = Role { seed: None, called, identity: None, objection: None };
             handshake_and_run(mesh, shared, stream, role).await
         }
     };
@@ -317,15 +347,24 @@ async fn accept_handshake<S>(
     }
 }
 
-/// This node's role in a handshake.
-enum Role {
-    /// This node called a founder's address, or another one.
-    Caller { seed: Option<usize> },
-    /// This node was called. `objection`: why the peer's certificate is refused.
-    Called { handshake: PendingHandshake, objection: Option<String> },
+/// The reason to refuse a peer that is silent during a handshake.
+fn late() -> HandshakeError {
+    HandshakeError::Refused("it did not send a greeting in time".into())
 }
 
-/// Performs the handshake, then runs the connection until it ends.
+/// What a handshake is about.
+struct Role {
+    /// The founder whose address this node called.
+    seed: Option<usize>,
+    /// This node was called.
+    called: Option<PendingHandshake>,
+    /// What the peer has proved to be.
+    identity: Option<String>,
+    /// Why the peer is refused.
+    objection: Option<String>,
+}
+
+/// Exchanges greetings, then runs the connection until it ends.
 async fn handshake_and_run<S>(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
@@ -335,16 +374,13 @@ async fn handshake_and_run<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (we_call, seed, handshake, objection) = match role {
-        Role::Caller { seed } => (true, seed, None, None),
-        Role::Called { handshake, objection } => (false, None, Some(handshake), objection),
-    };
-    let established =
-        timeout(HANDSHAKE_TIMEOUT, mesh.handshake(&mut stream, we_call, objection)).await;
-    let established = established
-        .map_err(|_| HandshakeError::Refused("it did not send a greeting in time".into()))??;
-    drop(handshake);
-    let (hello, settings) = (&established.hello, &mesh.settings);
+    let Role { seed, called, identity, objection } = role;
+    let we_call = called.is_none();
+    let objection = objection.or_else(|| mesh.shut_out(identity.as_deref()));
+    let greeted = timeout(HANDSHAKE_TIMEOUT, mesh.handshake(&mut stream, objection)).await;
+    let hello = greeted.map_err(|_| late())??;
+    drop(called);
+    let settings = &mesh.settings;
     // At NATS, founders have no addresses: every peer may be one.
     let seed = seed.or(mesh.nats_endpoint.as_ref().map(|_| 0));
     let peer = ProcessId(hello.id);
@@ -363,17 +399,12 @@ where
     }
     let link = mesh.links().entry(peer).or_insert_with(|| Arc::new(Link::new())).clone();
     let caller = if we_call { mesh.me } else { peer };
-    let attached = link.attach(hello, caller, settings.silence);
+    let attached = link.attach(&hello, identity.as_deref(), caller, settings.silence);
     if let Some(seed) = seed {
         shared.with(|core, _| core.seed_is(seed, peer));
     }
-    let (number, news) = match attached {
-        Attached::InUse { number, news } => (number, news),
-        Attached::Redundant => return Ok(Call::Redundant(peer)),
-        Attached::IdTaken => {
-            let what = format!("{} and another node have the id {}", hello.name, hello.id);
-            return Err(HandshakeError::Refused(what));
-        }
+    let Some((number, news)) = in_use(attached, &hello, identity.as_deref())? else {
+        return Ok(Call::Redundant(peer));
     };
     if news {
         let name: Arc<str> = hello.name.chars().take(64).collect::<String>().into();
@@ -385,17 +416,35 @@ where
     let connection = Connection { mesh: mesh.clone(), shared: shared.clone(), link, peer, number };
     // A task of its own: its wake-ups do not wake the calling task, which only waits for the end; and the
     // eviction of a pending handshake can no longer cancel it.
-    let garbled = tokio::spawn(run(connection, stream, established)).await.unwrap_or(true);
+    let garbled = tokio::spawn(run(connection, stream, hello)).await.unwrap_or(true);
     Ok(Call::Ended { with: peer, garbled })
 }
 
+/// The number of the connection, and whether the peer is new; `None` if another connection is in use.
+fn in_use(
+    attached: Attached,
+    hello: &Hello,
+    identity: Option<&str>,
+) -> Result<Option<(u64, bool)>, HandshakeError> {
+    let Hello { name, id, .. } = hello;
+    Err(HandshakeError::Refused(match attached {
+        Attached::InUse { number, news } => return Ok(Some((number, news))),
+        Attached::Redundant => return Ok(None),
+        Attached::IdTaken => format!("{name} and another node have the id {id}"),
+        Attached::Impostor(known) => {
+            let now =
+                identity.map_or("no identity".to_owned(), |now| format!("the identity {now}"));
+            format!("{name} proves {now}, but the node it says to be had the identity {known}")
+        }
+    }))
+}
+
 /// Runs the connection until it ends; returns whether it ended because of an invalid record.
-async fn run<S>(connection: Connection, stream: S, established: Established) -> bool
+async fn run<S>(connection: Connection, stream: S, hello: Hello) -> bool
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Established { hello, sealer, opener } = established;
-    let ended = connection.run(stream, sealer, opener).await;
+    let ended = connection.run(stream).await;
     let garbled = ended.err().filter(|error| error.kind() == io::ErrorKind::InvalidData);
     if let Some(error) = &garbled {
         connection.shared.with(|core, now| core.refused(hello.address, error.to_string(), now));

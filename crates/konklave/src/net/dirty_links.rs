@@ -47,7 +47,7 @@ mod tests {
         let written = Arc::new(Mutex::new(Vec::new()));
         let links: Vec<Arc<Link>> = (0..3).map(|_| Arc::new(Link::new())).collect();
         for (i, link) in links.iter().enumerate() {
-            link.attach(&hello(7), ProcessId(0), Duration::from_secs(1));
+            link.attach(&hello(7), None, ProcessId(0), Duration::from_secs(1));
             let (link, written) = (link.clone(), written.clone());
             tokio::spawn(async move {
                 loop {

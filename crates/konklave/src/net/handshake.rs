@@ -1,17 +1,24 @@
-//! Handshake: both sides introduce themselves, and prove that they know the shared key.
+//! Handshake: both sides introduce themselves, over a connection that is protected already, if it is to be.
 
 use std::io;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
 
-use super::seal::{Sealer, Secrets, same};
-use super::{Mesh, Security};
+use super::Mesh;
 use crate::wire::{Hello, MAX_HELLO, VERSION};
 
 const MAGIC: [u8; 4] = *b"KNKL";
-/// The longest reason to send.
+/// Instead of a greeting's length in the header: a handshake with a shared key follows.
+pub(super) const KEYED: u16 = u16::MAX;
+/// Bytes of a header.
+const HEADER: usize = 8;
+/// The longest reason to send, in bytes.
 const MAX_REASON: usize = 200;
+/// How many bytes of a refused peer are read, and for how long.
+const DRAIN_BYTES: u64 = 16 << 10;
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Why a connection was not established.
 #[derive(Debug, thiserror::Error)]
@@ -26,96 +33,67 @@ pub(super) enum HandshakeError {
     RefusedUs(String),
 }
 
-/// The peer's greeting, and the ciphers of the connection.
-pub(super) struct Established {
-    pub(super) hello: Hello,
-    pub(super) sealer: Sealer,
-    pub(super) opener: Sealer,
-}
-
 impl Mesh {
     fn hello(&self) -> Hello {
-        let mut nonce = [0; 32];
-        // Without random numbers, a key protects nothing. Version 0 makes the peer refuse.
-        let drawn = getrandom::fill(&mut nonce).is_ok();
         let settings = &self.settings;
         Hello {
-            version: if drawn { VERSION } else { 0 },
+            version: VERSION,
             cluster: settings.cluster.clone(),
             id: self.me.0,
             key: settings.key,
             boot: settings.boot,
             name: settings.name.to_string(),
             address: settings.address.clone(),
-            nonce,
             mutex: settings.lock_algorithm.to_string(),
             lease: micros(settings.lease),
         }
     }
 
-    /// Performs the handshake; with an `objection`, refuses the peer. The bytes that an unknown peer can make
+    /// Exchanges greetings; with an `objection`, refuses the peer. The bytes that an unknown peer can make
     /// this node read or keep are bounded.
     pub(super) async fn handshake<S>(
         &self,
         stream: &mut S,
-        we_call: bool,
         objection: Option<String>,
-    ) -> Result<Established, HandshakeError>
+    ) -> Result<Hello, HandshakeError>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let ours = encode(&self.hello());
-        stream.write_all(&ours).await?;
+        stream.write_all(&encode(&self.hello())).await?;
         stream.flush().await?;
-        let theirs = read_hello(stream).await;
-        let theirs = match theirs {
-            Ok(theirs) => theirs,
+        let read = read_hello(stream).await;
+        let read = read.and_then(|hello| match objection.or_else(|| self.objection(&hello)) {
+            Some(reason) => Err(HandshakeError::Refused(reason)),
+            None => Ok(hello),
+        });
+        let hello = match read {
+            Ok(hello) => hello,
             Err(HandshakeError::Refused(reason)) => return Err(refuse(stream, reason).await),
             Err(other) => return Err(other),
         };
-        let hello: Hello = match postcard::from_bytes(&theirs[8..]) {
-            Ok(hello) => hello,
-            Err(_) => return Err(refuse(stream, "its greeting cannot be read".into()).await),
-        };
-        if let Some(reason) = objection {
-            return Err(refuse(stream, reason).await);
-        }
-        if hello.cluster != self.settings.cluster {
-            let reason =
-                format!("it belongs to {:?}, we to {:?}", hello.cluster, self.settings.cluster);
-            return Err(refuse(stream, reason).await);
-        }
-        if hello.mutex != self.settings.lock_algorithm.name() {
-            let reason =
-                format!("its mutex is {}, ours {}", hello.mutex, self.settings.lock_algorithm);
-            return Err(refuse(stream, reason).await);
-        }
-        if hello.lease != micros(self.settings.lease) {
-            let theirs = Duration::from_micros(hello.lease);
-            let reason = format!("its lease is {theirs:?}, ours {:?}", self.settings.lease);
-            return Err(refuse(stream, reason).await);
-        }
-        let secrets = match self.security() {
-            Security::Key(key) => {
-                let (caller, called) = if we_call { (&ours, &theirs) } else { (&theirs, &ours) };
-                Some(Secrets::new(&key, caller, called, we_call))
-            }
-            Security::None | Security::Tls(_) => None,
-        };
-        let mut answer = vec![0];
-        answer.extend(secrets.as_ref().map_or([0; 32], |s| s.proof));
-        stream.write_all(&answer).await?;
+        stream.write_all(&[0]).await?;
         stream.flush().await?;
-        let proof = read_answer(stream).await?;
-        let proved = secrets.as_ref().map_or([0; 32], |s| s.expected);
-        if !same(&proof, &proved) {
-            let reason =
-                if secrets.is_some() { "wrong key, or none" } else { "it has a key, we have none" };
-            return Err(refuse(stream, reason.into()).await);
+        read_verdict(stream).await?;
+        Ok(hello)
+    }
+
+    /// Why a peer with this greeting cannot be a member of the group, if so.
+    fn objection(&self, hello: &Hello) -> Option<String> {
+        let settings = &self.settings;
+        if hello.cluster != settings.cluster {
+            return Some(format!(
+                "it belongs to {:?}, we to {:?}",
+                hello.cluster, settings.cluster
+            ));
         }
-        let sealer = Sealer::new(secrets.as_ref().map(|s| s.seal));
-        let opener = Sealer::new(secrets.as_ref().map(|s| s.open));
-        Ok(Established { hello, sealer, opener })
+        if hello.mutex != settings.lock_algorithm.name() {
+            return Some(format!("its mutex is {}, ours {}", hello.mutex, settings.lock_algorithm));
+        }
+        if hello.lease != micros(settings.lease) {
+            let theirs = Duration::from_micros(hello.lease);
+            return Some(format!("its lease is {theirs:?}, ours {:?}", settings.lease));
+        }
+        None
     }
 }
 
@@ -123,19 +101,27 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Encodes a greeting: magic number, version, length, body.
+/// A header: magic number, version, and the length of the greeting that follows, or [`KEYED`].
+pub(super) fn header(length: u16) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..4].copy_from_slice(&MAGIC);
+    header[4..6].copy_from_slice(&VERSION.to_le_bytes());
+    header[6..].copy_from_slice(&length.to_le_bytes());
+    header
+}
+
+/// Encodes a greeting: header, body.
 pub(crate) fn encode(hello: &Hello) -> Vec<u8> {
     let mut body = postcard::to_stdvec(hello).expect("a greeting can be encoded");
     body.truncate(MAX_HELLO);
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend(hello.version.to_le_bytes());
-    bytes.extend((body.len() as u16).to_le_bytes());
-    bytes.extend(body);
-    bytes
+    [&header(body.len() as u16)[..], &body].concat()
 }
 
-async fn read_hello<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Vec<u8>, HandshakeError> {
-    let mut bytes = vec![0; 8];
+/// Reads a header: the length of the greeting that follows, or [`KEYED`].
+pub(super) async fn read_header<S: AsyncRead + Unpin>(
+    stream: &mut S,
+) -> Result<u16, HandshakeError> {
+    let mut bytes = [0; HEADER];
     stream.read_exact(&mut bytes).await?;
     if bytes[..4] != MAGIC {
         return Err(HandshakeError::Refused("it does not speak the protocol of Konklave".into()));
@@ -143,35 +129,58 @@ async fn read_hello<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Vec<u8>, Han
     let version = u16::from_le_bytes([bytes[4], bytes[5]]);
     if version != VERSION {
         return Err(HandshakeError::Refused(format!(
-            "it speaks protocol version {version}, this node version {VERSION}"
+            "it speaks protocol version {version}, this node version {VERSION}: install the same \
+             version on all machines"
         )));
     }
-    let length = usize::from(u16::from_le_bytes([bytes[6], bytes[7]]));
+    Ok(u16::from_le_bytes([bytes[6], bytes[7]]))
+}
+
+async fn read_hello<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Hello, HandshakeError> {
+    let length = read_header(stream).await?;
+    if length == KEYED {
+        return Err(HandshakeError::Refused("it has a key, we have none".into()));
+    }
+    let length = usize::from(length);
     if length > MAX_HELLO {
         return Err(HandshakeError::Refused(format!(
             "its greeting has {length} bytes: at most {MAX_HELLO} are allowed"
         )));
     }
-    bytes.resize(8 + length, 0);
-    stream.read_exact(&mut bytes[8..]).await?;
-    Ok(bytes)
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await?;
+    postcard::from_bytes(&body)
+        .map_err(|_| HandshakeError::Refused("its greeting cannot be read".into()))
 }
 
 /// Sends the reason of a refusal, if the peer still reads.
-async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, reason: String) -> HandshakeError {
-    let text: String = reason.chars().take(MAX_REASON / 4).collect();
+pub(super) async fn refuse<S>(stream: &mut S, reason: String) -> HandshakeError
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let end = (0..=reason.len().min(MAX_REASON)).rfind(|end| reason.is_char_boundary(*end));
+    let text = &reason[..end.unwrap_or(0)];
     let mut bytes = vec![1, text.len() as u8];
     bytes.extend(text.as_bytes());
     let _ = stream.write_all(&bytes).await;
-    let _ = stream.shutdown().await;
+    drain(stream).await;
     HandshakeError::Refused(reason)
 }
 
-async fn read_answer<S: AsyncRead + Unpin>(stream: &mut S) -> Result<[u8; 32], HandshakeError> {
+/// Lets a refused peer read the reason: a connection closed with unread bytes is reset, and the last bytes
+/// sent are lost.
+pub(super) async fn drain<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
+    let _ = stream.shutdown().await;
+    let (mut rest, mut nowhere) = (stream.take(DRAIN_BYTES), tokio::io::sink());
+    let _ = timeout(DRAIN_TIMEOUT, tokio::io::copy(&mut rest, &mut nowhere)).await;
+}
+
+/// Reads whether the peer accepts this node; if not, the reason.
+pub(super) async fn read_verdict<S: AsyncRead + Unpin>(
+    stream: &mut S,
+) -> Result<(), HandshakeError> {
     if stream.read_u8().await? == 0 {
-        let mut proof = [0; 32];
-        stream.read_exact(&mut proof).await?;
-        return Ok(proof);
+        return Ok(());
     }
     let mut text = vec![0; usize::from(stream.read_u8().await?)];
     stream.read_exact(&mut text).await?;

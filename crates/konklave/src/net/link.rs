@@ -81,6 +81,8 @@ struct State {
     /// Whether the node counts the peer as connected.
     up: bool,
     address: String,
+    /// What the peer has proved to be, with its static key or its certificate.
+    identity: Option<String>,
 }
 
 struct ActiveConnection {
@@ -105,6 +107,8 @@ pub(super) enum Attached {
     Redundant,
     /// Another node with this id is connected.
     IdTaken,
+    /// The node has proved this identity before, and now another one or none.
+    Impostor(String),
 }
 
 impl Link {
@@ -221,8 +225,21 @@ impl Link {
     }
 
     /// A connection to the peer is established; `caller` is the side that called.
-    pub(super) fn attach(&self, hello: &Hello, caller: ProcessId, silence: Duration) -> Attached {
+    pub(super) fn attach(
+        &self,
+        hello: &Hello,
+        identity: Option<&str>,
+        caller: ProcessId,
+        silence: Duration,
+    ) -> Attached {
         let mut state = self.state();
+        // A member may tell the key of another node, which all members know. It cannot prove its identity.
+        if let Some(known) = &state.identity
+            && state.key == hello.key
+            && identity != Some(known)
+        {
+            return Attached::Impostor(known.clone());
+        }
         if let Some(old) = &state.connection {
             let alive = old.heard.elapsed() < silence / 2;
             if alive && state.key != hello.key {
@@ -240,6 +257,7 @@ impl Link {
         }
         state.boot = hello.boot;
         state.key = hello.key;
+        state.identity = identity.map(str::to_owned);
         state.address.clone_from(&hello.address);
         state.written = 0;
         state.up = true;
@@ -272,6 +290,20 @@ impl Link {
 
     pub(super) fn is_connected(&self) -> bool {
         self.state().connection.is_some()
+    }
+
+    /// Ends the connection in use.
+    pub(super) fn cut(&self) {
+        let mut state = self.state();
+        state.connection = None;
+        let blocked_writer = state.blocked_writer.take();
+        wake_writer(state);
+        blocked_writer.into_iter().for_each(Waker::wake);
+    }
+
+    /// The identity that the peer has proved.
+    pub(super) fn identity(&self) -> Option<String> {
+        self.state().identity.clone()
     }
 
     pub(super) fn address(&self) -> String {
@@ -405,24 +437,13 @@ pub(super) mod tests {
     pub(in crate::net) fn hello(boot: u64) -> Hello {
         let (cluster, name, address) = (String::new(), String::new(), String::new());
         let mutex = "table".into();
-        Hello {
-            version: 1,
-            cluster,
-            id: 1,
-            key: 1,
-            boot,
-            name,
-            address,
-            nonce: [0; 32],
-            mutex,
-            lease: 0,
-        }
+        Hello { version: 1, cluster, id: 1, key: 1, boot, name, address, mutex, lease: 0 }
     }
 
     fn attach(link: &Link, boot: u64) -> u64 {
-        match link.attach(&hello(boot), ProcessId(0), Duration::from_secs(1)) {
+        match link.attach(&hello(boot), None, ProcessId(0), Duration::from_secs(1)) {
             Attached::InUse { number, .. } => number,
-            Attached::Redundant | Attached::IdTaken => panic!("it is the first"),
+            _ => panic!("it is the first"),
         }
     }
 
@@ -663,10 +684,33 @@ pub(super) mod tests {
     fn call_of_lower_id_wins() {
         let second = Duration::from_secs(1);
         let link = Link::new();
-        assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::InUse { .. }));
-        assert!(matches!(link.attach(&hello(7), ProcessId(0), second), Attached::InUse { .. }));
-        assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::Redundant));
+        assert!(matches!(
+            link.attach(&hello(7), None, ProcessId(1), second),
+            Attached::InUse { .. }
+        ));
+        assert!(matches!(
+            link.attach(&hello(7), None, ProcessId(0), second),
+            Attached::InUse { .. }
+        ));
+        assert!(matches!(link.attach(&hello(7), None, ProcessId(1), second), Attached::Redundant));
         let other = Hello { key: 2, ..hello(9) };
-        assert!(matches!(link.attach(&other, ProcessId(0), second), Attached::IdTaken));
+        assert!(matches!(link.attach(&other, None, ProcessId(0), second), Attached::IdTaken));
+    }
+
+    /// All members know each other's keys. Only its own static key or certificate proves that a node is it.
+    #[test]
+    fn node_keeps_its_identity() {
+        let (link, no_time) = (Link::new(), Duration::ZERO);
+        let attach = |boot, key, identity| {
+            let hello = Hello { key, ..hello(boot) };
+            link.attach(&hello, identity, ProcessId(0), no_time)
+        };
+        assert!(matches!(attach(7, 1, Some("a")), Attached::InUse { .. }));
+        for identity in [Some("b"), None] {
+            assert!(matches!(attach(8, 1, identity), Attached::Impostor(known) if known == "a"));
+        }
+        assert!(matches!(attach(9, 1, Some("a")), Attached::InUse { .. }), "it has restarted");
+        assert!(matches!(attach(10, 2, Some("b")), Attached::InUse { .. }), "another node");
+        assert_eq!(link.identity().as_deref(), Some("b"));
     }
 }

@@ -49,8 +49,8 @@ async fn greet(stream: &mut TcpStream) {
     stream.read_exact(&mut head).await.unwrap();
     let mut theirs = vec![0; u16::from_le_bytes([head[6], head[7]]).into()];
     stream.read_exact(&mut theirs).await.unwrap();
-    stream.write_all(&[0; 33]).await.unwrap();
-    stream.read_exact(&mut [0; 33]).await.unwrap();
+    stream.write_all(&[0]).await.unwrap();
+    stream.read_exact(&mut [0]).await.unwrap();
 }
 
 /// The leader sends by its own clock, followers by the leader's; both must check connections without other

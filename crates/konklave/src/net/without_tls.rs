@@ -3,16 +3,30 @@
 use std::io;
 use std::time::Duration;
 
+use crate::error::Error;
+
 /// Certificates: none in this build.
 #[derive(Clone, Debug)]
 pub(crate) enum Tls {}
 
 impl Tls {
-    pub(super) async fn connect<S>(&self, _: S) -> Result<S, String> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         match *self {}
     }
 
-    pub(super) async fn accept<S>(&self, _: S, _: Duration) -> Result<(S, Option<String>), String> {
+    pub(super) fn own_identity(&self) -> Option<String> {
+        match *self {}
+    }
+
+    pub(super) async fn connect<S>(&self, _: S) -> Result<(S, Option<String>), String> {
+        match *self {}
+    }
+
+    pub(super) async fn accept<S>(
+        &self,
+        _: S,
+        _: Duration,
+    ) -> Result<(S, Result<Option<String>, String>), String> {
         match *self {}
     }
 

@@ -228,7 +228,6 @@ fn the_bytes_are_those_of_this_version() {
         boot: 5,
         name: "a".into(),
         address: "127.0.0.1:7400".into(),
-        nonce: [0xab; 32],
         mutex: "naimi-trehel".into(),
         lease: 1_000_000,
     };

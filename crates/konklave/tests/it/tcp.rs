@@ -256,25 +256,131 @@ async fn failing_disk_is_reported_by_peers() {
 async fn garbage_on_port_is_refused() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
-    let mut events = nodes[0].events();
+    let (open, open_address) = group(1, |b, _| b).await;
+    let (mut keyed, mut plain) = (nodes[0].events(), open[0].events());
+    let greeting = |rest: &[u8]| [&b"KNKL"[..], &[7, 0], rest].concat();
     let wrong_version = [b"KNKL".to_vec(), vec![0xee, 0xee, 4, 0, 0, 0, 0, 0]].concat();
-    let too_long = [b"KNKL".to_vec(), vec![7, 0, 0xff, 0xff]].concat();
-    let no_sense = [b"KNKL".to_vec(), vec![7, 0, 3, 0, 0xff, 0xff, 0xff]].concat();
     let http = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
-    for (bytes, why) in [
-        (wrong_version, "version 61166"),
-        (too_long, "greeting has 65535 bytes"),
-        (no_sense, "cannot be read"),
-        (http, "does not speak the protocol"),
+    let guess = greeting(&[&[0xff, 0xff][..], &[9; 48]].concat());
+    for (key, bytes, why) in [
+        (true, wrong_version.clone(), "version 61166"),
+        (true, http.clone(), "does not speak the protocol"),
+        (true, greeting(&[3, 0, 0xff, 0xff, 0xff]), "it has no key, we have one"),
+        (true, guess.clone(), "wrong key"),
+        (false, wrong_version, "version 61166"),
+        (false, http, "does not speak the protocol"),
+        (false, greeting(&[0xfe, 0xff]), "greeting has 65534 bytes"),
+        (false, greeting(&[3, 0, 0xff, 0xff, 0xff]), "cannot be read"),
+        (false, guess, "it has a key, we have none"),
     ] {
-        let mut stream = tokio::net::TcpStream::connect(&addresses[0]).await.unwrap();
+        let events = if key { &mut keyed } else { &mut plain };
+        let address = if key { &addresses[0] } else { &open_address[0] };
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
         stream.write_all(&bytes).await.unwrap();
         let mut answer = Vec::new();
         let _ = timeout(LONG, stream.read_to_end(&mut answer)).await.unwrap();
-        let reason = refusal(&mut events).await;
+        let reason = refusal(events).await;
         assert!(reason.contains(why), "{reason}");
     }
     lock_around(&nodes).await;
+}
+
+/// A node of an earlier version sends its greeting in the clear, and reads the other's version in the answer.
+#[tokio::test]
+async fn node_of_earlier_version_and_its_peer_learn_versions() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    for keyed in [false, true] {
+        let with = |b: Builder| if keyed { b.pre_shared_key(KEY) } else { b };
+        let (nodes, addresses) = group(1, |b, _| with(b)).await;
+        let mut events = nodes[0].events();
+        let mut caller = tokio::net::TcpStream::connect(&addresses[0]).await.unwrap();
+        caller.write_all(b"KNKL\x06\0\x04\0abcd").await.unwrap();
+        let mut answer = [0; 8];
+        timeout(LONG, caller.read_exact(&mut answer)).await.unwrap().unwrap();
+        assert_eq!(answer[..6], *b"KNKL\x07\0");
+        let told = "it speaks protocol version 6, this node version 7: install the same version";
+        assert!(refusal(&mut events).await.contains(told));
+        // The same the other way: the old node is called.
+        let old = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let seeds = [old.local_addr().unwrap().to_string()];
+        let new = with(Node::builder().id(5).seeds(seeds)).start().await.unwrap();
+        let mut events = new.events();
+        let answering = async {
+            loop {
+                let (mut stream, _) = old.accept().await.unwrap();
+                stream.write_all(b"KNKL\x06\0\x04\0abcd").await.unwrap();
+                let _ = stream.read_to_end(&mut Vec::new()).await;
+            }
+        };
+        tokio::select! {
+            () = answering => {}
+            reason = refusal(&mut events) => assert!(reason.contains(told), "{reason}"),
+        }
+    }
+}
+
+/// The members change from one key to another, one after the other, and new members come with either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_change_one_member_after_the_other() {
+    const NEW: [u8; 32] = [9; 32];
+    let (mut nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
+    let joins = |id: u32, keys: Vec<[u8; 32]>| {
+        let node = Node::builder().id(id).seeds(addresses.clone()).pre_shared_keys(keys);
+        async move { timeout(LONG, node.join()).await.expect("it is let in").unwrap() }
+    };
+    nodes[0].change_keys([NEW, KEY]).unwrap();
+    // Two members know only the old key, and this node prefers the new one.
+    nodes.push(joins(50, vec![NEW, KEY]).await);
+    for node in &nodes[1..] {
+        node.change_keys([NEW, KEY]).unwrap();
+    }
+    nodes.push(joins(51, vec![KEY]).await);
+    nodes[4].change_keys([NEW, KEY]).unwrap();
+    nodes.push(joins(52, vec![NEW]).await);
+    lock_around(&nodes).await;
+    for node in &nodes {
+        node.change_keys([NEW]).unwrap();
+    }
+    let mut events = nodes[0].events();
+    let late = Node::builder().id(53).seeds(addresses).pre_shared_key(KEY).start().await.unwrap();
+    assert!(refusal(&mut events).await.contains("wrong key"));
+    assert!(!late.status().member);
+    let none: [[u8; 32]; 0] = [];
+    assert!(nodes[0].change_keys(none).is_err() && nodes[0].change_keys(["short"]).is_err());
+}
+
+/// One of three is shut out by its identity, and let in again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn denied_identity_is_shut_out_until_it_is_allowed_again() {
+    let (nodes, _) = group(3, |b, _| b.pre_shared_key(KEY)).await;
+    lock_around(&nodes).await;
+    let of = |members: Vec<konklave::MemberStatus>, node: u32| {
+        members.into_iter().find(|member| member.node == node).and_then(|member| member.identity)
+    };
+    let third = nodes[2].id();
+    let identity = of(nodes[2].status().members, third).expect("it has one");
+    assert_eq!(of(nodes[0].status().members, third), Some(identity.clone()), "its peers know it");
+    shut_out_and_back(&nodes, &identity).await;
+}
+
+/// The last node, with this identity, is shut out by the others, and let in again.
+pub(crate) async fn shut_out_and_back(nodes: &[Node], identity: &str) {
+    let (last, others) = nodes.split_last().unwrap();
+    let mut events = last.events();
+    others.iter().for_each(|node| node.deny([identity]));
+    let told = async { while !refusal(&mut events).await.contains("is shut out here") {} };
+    timeout(LONG, told).await.expect("it learns the reason");
+    let members = |n: usize| async move {
+        while others.iter().any(|node| node.status().members.len() != n) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(LONG, members(others.len())).await.expect("it is excluded");
+    lock_around(others).await;
+    let nobody: [&str; 0] = [];
+    others.iter().for_each(|node| node.deny(nobody));
+    timeout(LONG, members(nodes.len())).await.expect("it is back");
+    lock_around(nodes).await;
 }
 
 /// An attacker opens connections and sends nothing, and replaces each one that is closed.

@@ -14,7 +14,7 @@ const HEADINGS: [(&str, &[&str]); 7] = [
     ("Draw", &["draw", "race", "export"]),
     (
         "Operate a group",
-        &["agent", "lock", "elect", "send", "recv", "fence", "revoke", "step-down"],
+        &["agent", "keys", "lock", "elect", "send", "recv", "fence", "revoke", "step-down"],
     ),
     ("Inspect a group", &["status", "who", "why", "members", "watch", "record", "doctor"]),
     (MORE, &["new", "ring", "help", "completions", "man"]),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use konklave::Status;
 
+use super::certificates::Certificates;
 use crate::server::Counts;
 
 /// The upper bounds of the buckets, in ms.
@@ -67,11 +68,23 @@ fn truth(holds: bool) -> f64 {
     if holds { 1.0 } else { 0.0 }
 }
 
-pub(super) fn text(status: &Status, counts: &Counts, waits: &Waits) -> String {
+pub(super) fn text(
+    status: &Status,
+    counts: &Counts,
+    waits: &Waits,
+    certificates: Option<Certificates>,
+) -> String {
     let mut page = Page(String::new());
     page.head("node_info", "gauge", "Name and number of this node.");
     let id = status.node.to_string();
     page.value("node_info", &[("name", &status.name), ("id", &id)], 1.0);
+    if let Some(certificates) = certificates {
+        let help = "When this agent's certificates end, in seconds since 1970.";
+        page.head("certificate_end_seconds", "gauge", help);
+        for (what, end) in certificates.ends() {
+            page.value("certificate_end_seconds", &[("certificate", what)], end as f64);
+        }
+    }
     group(&mut page, status);
     claims(&mut page, status);
     page.gauge(

@@ -73,6 +73,7 @@ fn view(told: &NodeStatus) -> ViewReport {
         connected: m.connected,
         suspected: m.suspected,
         heard: m.heard_ms.filter(|_| m.node != told.node).map(seconds),
+        identity: m.identity.clone(),
     };
     let members: Vec<MemberReport> = told.members.iter().map(member).collect();
     let coordinator = members.iter().find(|m| Some(m.id) == told.leader).map(|m| m.name.clone());
