@@ -75,8 +75,11 @@ impl System for Etcd {
     }
 
     fn lock(&self, i: usize, name: &str, script: &str) -> Running {
+        // `etcdctl` would take `-c` for a flag of its own.
+        let file = self.folder.file(&format!("{i}-{name}.sh"));
+        std::fs::write(&file, script).expect("written");
         let mut command = self.control(i);
-        command.args(["lock", &format!("--ttl={TTL}"), name, "sh", "-c", script]);
+        command.args(["lock", &format!("--ttl={TTL}"), name, "sh", &file]);
         Running::of(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()))
     }
 

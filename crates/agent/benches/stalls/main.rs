@@ -218,14 +218,20 @@ fn column(mut system: Box<dyn System>) -> (String, Vec<String>) {
     for part in Part::ALL {
         for seconds in [1, 2, 3] {
             system.ready();
-            cells.push(stall(&*system, part, seconds));
+            cells.push(told(stall(&*system, part, seconds)));
         }
     }
     for (part, signal) in crashes() {
         system.ready();
-        cells.push(crash(&mut *system, part, signal));
+        cells.push(told(crash(&mut *system, part, signal)));
     }
     (system.name(), cells)
+}
+
+/// Shows a cell while the others are measured.
+fn told(cell: String) -> String {
+    eprintln!("  {cell}");
+    cell
 }
 
 fn crashes() -> [(Part, Signal); 3] {

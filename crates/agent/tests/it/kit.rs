@@ -56,15 +56,14 @@ pub(crate) fn start(socket: &Path, arguments: &[&str]) -> Running {
 
 /// Starts it with more variables in its environment.
 pub(crate) fn start_with(socket: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
-    let child = konklave(socket)
-        .args(arguments)
-        .envs(variables.iter().copied())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    Running(Some(child))
+    Running::of(
+        konklave(socket)
+            .args(arguments)
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped()),
+    )
 }
 
 /// A process that is killed when the test ends early.

@@ -50,9 +50,19 @@ fn held_locks_survive_restart_of_their_agent() {
     let before = tokens(&cluster);
     assert!(before.len() == 4 && before.iter().all(|token| !token.is_empty()), "{before:?}");
     let pid = cluster.pid(2);
+    // Two views: without it, and with its next incarnation.
+    let back = |epoch: u64| {
+        move |s: &serde_json::Value| {
+            s["view"]["epoch"].as_u64() >= Some(epoch + 2)
+                && s["view"]["members"].as_array().is_some_and(|m| m.len() == 3)
+        }
+    };
+    let epoch = |cluster: &Cluster| {
+        cluster.status(1).and_then(|s| s["view"]["epoch"].as_u64()).expect("a view")
+    };
+    let before_restart = epoch(&cluster);
     cluster.signal(2, Signal::SIGUSR2);
-    cluster.until(1, "out", |s| s["view"]["members"].as_array().is_some_and(|m| m.len() == 2));
-    cluster.until(1, "back", |s| s["view"]["members"].as_array().is_some_and(|m| m.len() == 3));
+    cluster.until(1, "back", back(before_restart));
     assert!(alive(pid), "a planned restart keeps the process");
     // The agent of a holder knows until when its lock is safe.
     let held = |s: &serde_json::Value| {
@@ -62,9 +72,10 @@ fn held_locks_survive_restart_of_their_agent() {
     };
     cluster.until(2, "resumed", held);
     // Without a warning, and longer than the lease of the first process.
+    let before_restart = epoch(&cluster);
     cluster.kill(2);
     cluster.start(2);
-    cluster.until(1, "back", |s| s["view"]["members"].as_array().is_some_and(|m| m.len() == 3));
+    cluster.until(1, "back", back(before_restart));
     cluster.until(2, "resumed", held);
     std::thread::sleep(Duration::from_secs(9));
     assert_eq!(tokens(&cluster), before);
