@@ -153,9 +153,11 @@ fn compare_tries_every_fault_in_the_workload_of_its_row() {
     }
 }
 
-/// Statements of the sources about a cell of the table of guarantees: algorithm, property, condition, and
-/// whether the statement says that it is kept.
-const SAID: &[(&str, &[(&str, &str, &str, bool)])] = &[
+/// A cell of the table of guarantees: algorithm, property, condition, and whether it is said to be kept.
+type SaidOfCell = (&'static str, &'static str, &'static str, bool);
+
+/// Statements of the sources, and the cells of the table of guarantees that they speak of.
+const SAID: &[(&str, &[SaidOfCell])] = &[
     (
         "central-correct",
         &[("central", "exclusion", "FIFO", true), ("central", "deadlock", "FIFO", true)],
