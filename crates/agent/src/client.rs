@@ -5,7 +5,7 @@ mod trust;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -18,6 +18,9 @@ use crate::protocol::{
 
 /// How long a client waits for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The pause between attempts to connect while the queue of the socket is full.
+const QUEUE_PAUSE: Duration = Duration::from_millis(20);
 
 /// How long a client looks for the reason in the buffer of a connection that the agent has closed.
 const REASON_TIMEOUT: Duration = Duration::from_millis(100);
@@ -52,7 +55,7 @@ impl Client {
         ttl: Option<Duration>,
         within: Option<String>,
     ) -> Result<Self, Failure> {
-        let stream = UnixStream::connect(socket).await.map_err(|why| no_agent(socket, &why))?;
+        let stream = reach(socket).await.map_err(|why| no_agent(socket, &why))?;
         let listener =
             stream.peer_cred().map_err(Failure::system("cannot tell the agent's user"))?;
         trust::check(socket, listener.uid())?;
@@ -160,6 +163,21 @@ impl Client {
     /// A second handle of the connection. The session ends when both handles are closed.
     pub fn handle(&self) -> io::Result<OwnedFd> {
         self.stream.as_fd().try_clone_to_owned()
+    }
+}
+
+/// Connects to a socket. Many clients may wait there already: then it waits, too.
+async fn reach(socket: &Path) -> io::Result<UnixStream> {
+    let start = Instant::now();
+    loop {
+        match UnixStream::connect(socket).await {
+            Err(why)
+                if why.kind() == io::ErrorKind::WouldBlock && start.elapsed() < ANSWER_TIMEOUT =>
+            {
+                tokio::time::sleep(QUEUE_PAUSE).await;
+            }
+            connected => return connected,
+        }
     }
 }
 

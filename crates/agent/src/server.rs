@@ -175,7 +175,7 @@ impl ClientListener {
                         // Newcomers come and go: only those who stay are counted.
                         Ok(_) if running(&mut sessions) >= most + newcomers.count() => {
                             self.counts.rejected.fetch_add(1, Ordering::Relaxed);
-                            rejected.too_many(&stream, most);
+                            rejected.too_many(stream, most);
                         }
                         Ok(role) => {
                             let session = session::ClientSession::new(

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::session;
 use crate::protocol::FailureKind;
+use crate::service::Problem;
 use konklave::RateLimiter;
 
 /// How many rejected clients may be connected at a time, until their first request is answered.
@@ -34,7 +35,7 @@ impl Default for RejectedClients {
 
 impl RejectedClients {
     /// Rejects a client because there are `most` already.
-    pub(super) fn too_many(&mut self, stream: &UnixStream, most: usize) {
+    pub(super) fn too_many(&mut self, stream: UnixStream, most: usize) {
         if let Some(times) = self.crowds.count((), 1, Instant::now()) {
             tracing::warn!(
                 times,
@@ -45,12 +46,11 @@ impl RejectedClients {
             "the agent serves {most} clients already, the most that its limit of open files allows \
              (LimitNOFILE)"
         );
-        session::reject_at_once(stream, (FailureKind::Unavailable, why));
+        self.answer(stream, (FailureKind::Unavailable, why));
     }
 
     /// Rejects the client at the other end of `stream`, and tells it why.
     pub(super) fn reject(&mut self, stream: UnixStream, user: Option<u32>) {
-        while self.answering.try_join_next().is_some() {}
         if let Some(times) = self.reports.count(user, 1, Instant::now()) {
             let user = called(user);
             tracing::warn!(
@@ -63,10 +63,15 @@ impl RejectedClients {
              --allow-users, --allow-groups, and those to operate and to observe",
             called(user)
         );
+        self.answer(stream, (FailureKind::Forbidden, why));
+    }
+
+    fn answer(&mut self, stream: UnixStream, problem: Problem) {
+        while self.answering.try_join_next().is_some() {}
         if self.answering.len() < AT_A_TIME {
-            self.answering.spawn(session::reject(stream, why));
+            self.answering.spawn(session::reject(stream, problem));
         } else {
-            session::reject_at_once(&stream, (FailureKind::Forbidden, why));
+            session::reject_at_once(&stream, problem);
         }
     }
 }

@@ -429,7 +429,7 @@ fn reply(id: Option<u64>, answer: Answer) -> Reply {
 
 /// Answers the first request of a rejected client with the reason. Closing the connection at once would make
 /// the client's write fail, and it might never read the reason.
-pub(super) async fn reject(stream: UnixStream, why: String) {
+pub(super) async fn reject(stream: UnixStream, problem: Problem) {
     let (reader, mut writer) = stream.into_split();
     let mut reading = CallReader { reader, frames: Frames::default(), limit: REJECTED.1 };
     let id = match tokio::time::timeout(REJECTED.0, reading.next()).await {
@@ -438,7 +438,7 @@ pub(super) async fn reject(stream: UnixStream, why: String) {
         Ok(Err(_)) => return,
         Err(_) => None,
     };
-    if let Ok(frame) = encode(&reply(id, failed((FailureKind::Forbidden, why)))) {
+    if let Ok(frame) = encode(&reply(id, failed(problem))) {
         let _ = tokio::time::timeout(REJECTED.0, writer.write_all(&frame)).await;
     }
 }
