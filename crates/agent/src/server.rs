@@ -199,7 +199,7 @@ impl ClientListener {
         while sessions.join_next().await.is_some() {}
     }
 
-    /// What the client may do. The error is its user, if known.
+    /// The rights of the client. The error is its user, if known.
     fn admit(&self, stream: &UnixStream) -> Result<Admitted, Option<u32>> {
         let peer = stream.peer_cred().ok();
         let role =

@@ -143,7 +143,7 @@ pub(crate) struct RunFacts {
     pub(crate) measured_messages: Option<u64>,
     /// How many processes are down in the end.
     pub(crate) down: usize,
-    /// What became of each fault of the plan.
+    /// The effect of each fault of the plan.
     pub(crate) struck: Vec<Struck>,
     pub(crate) cut_off: bool,
 }

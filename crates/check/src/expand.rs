@@ -78,7 +78,7 @@ pub(crate) struct Successor<'a> {
     pub(crate) voluntary: bool,
 }
 
-/// What may happen in a state without a fault.
+/// The steps that may follow a state without a fault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Continuation {
     /// Nothing: every run that comes here ends here.

@@ -216,7 +216,7 @@ pub enum Victim {
     IdleTokenHolder,
 }
 
-/// What the role of a process depends on.
+/// The facts that decide the role of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
     /// Its client waits.

@@ -21,7 +21,7 @@ pub struct Status {
     pub member: bool,
     /// The reason, in words, why there is no group yet.
     pub missing: Option<String>,
-    /// What helps, if something is missing.
+    /// The remedy, if something is missing.
     #[serde(default)]
     pub remedy: Option<Remedy>,
     /// The connections of the last minute that this node or its peer refused, the latest first.
@@ -49,7 +49,7 @@ pub struct Status {
     pub locks: Vec<LockStatus>,
 }
 
-/// What helps a node that is in no group.
+/// The remedy for a node that is in no group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -105,7 +105,7 @@ pub struct MemberStatus {
     /// How many milliseconds ago it sent what it answered last: none for this node itself, or without an
     /// answer.
     pub heard_ms: Option<u64>,
-    /// What it has proved to be: with a shared key the identity of its data directory, with TLS the own name
+    /// The identity that it has proved: with a shared key the identity of its data directory, with TLS the own name
     /// in its certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,

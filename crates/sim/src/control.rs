@@ -24,7 +24,7 @@ pub(crate) enum Control {
     End(What),
 }
 
-/// What became of a fault of the configuration.
+/// The effect of a fault of the configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Struck {
     /// It happened.

@@ -57,7 +57,7 @@ pub struct Sim<P: Process, A, M: Monitor<P>, T, O: Observer<P> = ()> {
     /// The processes in their initial states, if there are restarts.
     pub(crate) initial: Vec<P>,
     pub(crate) schedule: Schedule,
-    /// What became of each fault of the configuration that has a time or a step.
+    /// The effect of each fault of the configuration that has a time or a step.
     pub(crate) struck: Vec<Struck>,
     /// The time of the last fault.
     pub(crate) struck_at: Time,
@@ -478,7 +478,7 @@ where
         self.world.faulty
     }
 
-    /// What became of each fault of the configuration, in order.
+    /// The effect of each fault of the configuration, in order.
     pub fn struck(&self) -> Vec<Struck> {
         let mut struck = self.struck.clone();
         for (index, nth, seen) in self.world.network.mishaps() {
@@ -509,7 +509,7 @@ where
     }
 }
 
-/// What is known of a fault before the run: clock rates differ from the start.
+/// The effect of a fault that is known before the run: clock rates differ from the start.
 fn struck_before(fault: &Fault) -> Struck {
     match fault.what {
         What::Rate(_, 1.0) => Struck::InVain("it changes no rate"),

@@ -6,7 +6,7 @@
 
 use konklave_process::Rng;
 
-/// What a random number decides. The numbers are part of the meaning of a seed: never change one.
+/// The decision that a random number makes. The numbers are part of the meaning of a seed: never change one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// The pause of a client before a request.

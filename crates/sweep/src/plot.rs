@@ -11,7 +11,7 @@ use serde_json::Value;
 use self::axis::Axis;
 use crate::Group;
 
-/// What is plotted, and how.
+/// The series of a plot, and its form.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plot {
     /// The measure on the vertical axis.
@@ -153,7 +153,7 @@ fn number_in(value: &Value) -> Option<f64> {
     argument.parse().ok()
 }
 
-/// What all combinations have in common, and need not be told for each.
+/// The parameters that all combinations share; labels leave them out.
 struct Shared {
     problem: Option<String>,
     keys: BTreeSet<String>,

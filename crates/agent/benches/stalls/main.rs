@@ -31,7 +31,7 @@ const WAITER: usize = 1;
 /// How long a second holder is waited for after a crash.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// What stops, on the machine of the holder.
+/// The part that stops, on the machine of the holder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// The agent, or etcd's member.

@@ -93,7 +93,7 @@ pub struct MemberReport {
     pub suspected: bool,
     /// Seconds since its last sign of life; `None` for the agent itself.
     pub heard: Option<f64>,
-    /// What it has proved to be, with its key or its certificate; `deny` shuts it out.
+    /// The identity that it has proved with its key or its certificate; `deny` shuts it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
 }

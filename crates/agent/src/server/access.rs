@@ -1,4 +1,4 @@
-//! What users may do at the socket: by user and group, as the kernel tells them.
+//! The rights of users at the socket: by user and group, as the kernel reports them.
 
 use std::ffi::CString;
 use std::fs;
@@ -12,7 +12,7 @@ use nix::unistd::{Gid, User, getgrouplist};
 use super::rejected::called;
 use crate::protocol::Request;
 
-/// What a client may do. Each role may also do what those before it may.
+/// The rights of a client. Each role has the rights of all roles before it, too.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Role {
     /// Look: `status`, `who`, `why`, `members`, `watch`, `record`, `doctor`.
@@ -49,7 +49,7 @@ impl Role {
 /// A client that may use the agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Admitted {
-    /// What it may do.
+    /// Its rights.
     pub role: Role,
     /// Its user.
     pub user: u32,
@@ -101,11 +101,11 @@ impl Users {
 /// Which users may do what, besides the agent's own user and root, who may do everything.
 #[derive(Clone, Debug, Default)]
 pub struct AccessPolicy {
-    /// Who may look.
+    /// Users with the role [`Role::Observe`].
     pub observe: Users,
-    /// Who may hold locks.
+    /// Users with the role [`Role::Hold`].
     pub hold: Users,
-    /// Who may take them from others.
+    /// Users with the role [`Role::Operate`].
     pub operate: Users,
 }
 

@@ -312,7 +312,7 @@ impl ClaimTask {
     }
 }
 
-/// What became of a grant whose agent was excluded.
+/// The outcome for a grant whose agent was excluded.
 enum Resumption {
     /// It goes on.
     Held(Box<dyn HeldClaim>),

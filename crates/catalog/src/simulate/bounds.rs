@@ -24,8 +24,8 @@ pub(super) fn bounds(
         facts.delay_max = None;
     }
     let beyond = beyond_formulas(entry, plan, run, &disturbances);
-    // Those who do not start at one moment, as real processes never do, may hear of the election
-    // before: then they start none.
+    // Real processes never start at one moment. A process that receives an election message before its own start
+    // starts no election, so exact formulas for several initiators do not apply.
     let apart =
         entry.problem.one_shot && facts.initiators.len() > 1 && (is_real(run) || !facts.at_once);
     let compare = |cost: &Cost| {

@@ -26,7 +26,7 @@ pub(super) struct ReplayJudge<'a> {
     ledger: Ledger<AnyProcess, AnyApplication, AnyMonitor, AnyMeter>,
     /// The messages in flight, each with the tag that the monitor gave it when it was sent.
     flights: BTreeMap<u64, (AnyTag, AnyData)>,
-    /// Those of which two copies are in flight.
+    /// The messages with two copies in flight.
     doubled: BTreeSet<u64>,
     messages: Messages,
     steps: u64,

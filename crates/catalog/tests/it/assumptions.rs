@@ -69,7 +69,7 @@ fn a_wrong_suspicion_breaks_the_assumption_that_the_detector_is_right() {
     assert_eq!(silent.broken, [why]);
 }
 
-/// Whoever listens to the host's detector either gets over its errors or says that it assumes none.
+/// An algorithm that uses the host's detector either survives its errors or assumes that it makes none.
 #[test]
 fn a_wrong_suspicion_does_no_harm_where_no_assumption_is_broken() {
     let mut failures = Vec::new();

@@ -406,7 +406,7 @@ impl Core {
         let keeps = key.space == Space::Lock && exclusive;
         let mut pending = self.claims.remove_pending(claim.number);
         if let Some(PendingRequest { request, .. }) = &mut pending {
-            // Who takes over a grant may not remember its lease: that of the table counts.
+            // A client that takes over a grant may not remember its lease: the lease in the table counts.
             request.lease = request.lease.min(lease);
         }
         if keeps {

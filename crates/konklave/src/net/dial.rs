@@ -352,13 +352,13 @@ fn late() -> HandshakeError {
     HandshakeError::Refused("it did not send a greeting in time".into())
 }
 
-/// What a handshake is about.
+/// The parties and the purpose of a handshake.
 struct Role {
     /// The founder whose address this node called.
     seed: Option<usize>,
     /// This node was called.
     called: Option<PendingHandshake>,
-    /// What the peer has proved to be.
+    /// The identity that the peer has proved.
     identity: Option<String>,
     /// Why the peer is refused.
     objection: Option<String>,

@@ -81,7 +81,7 @@ struct State {
     /// Whether the node counts the peer as connected.
     up: bool,
     address: String,
-    /// What the peer has proved to be, with its static key or its certificate.
+    /// The identity that the peer has proved with its static key or its certificate.
     identity: Option<String>,
 }
 

@@ -265,7 +265,7 @@ fn cases(all: &Comparison) -> Vec<&'static str> {
     cases
 }
 
-/// What the figures mean: intervals, stars, and which part of the runs was measured.
+/// The meaning of the figures: intervals, stars, and which part of the runs was measured.
 fn legend(all: &Comparison) -> Vec<String> {
     let mut legend = Vec::new();
     if all.seeds > 1 {

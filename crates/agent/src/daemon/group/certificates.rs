@@ -21,7 +21,7 @@ impl Certificates {
         Self { own, authority }
     }
 
-    /// What each certificate is called, and its end.
+    /// The name and the end of each certificate.
     pub(super) fn ends(self) -> [(&'static str, u64); 2] {
         [("own", self.own), ("authority", self.authority)]
     }

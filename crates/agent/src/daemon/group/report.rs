@@ -141,7 +141,7 @@ pub(super) fn refusals(told: &NodeStatus) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// What helps against a refusal, if that is more than its reason says.
+/// The remedy for a refusal, if it is more than its reason says.
 fn remedy(reason: &str) -> &'static str {
     let about = |word: &str| reason.to_ascii_lowercase().contains(word);
     match () {

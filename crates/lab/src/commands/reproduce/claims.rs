@@ -1,10 +1,10 @@
-//! What the sources claim, place by place, and the statements that measure it.
+//! The claims of the sources, place by place, and the statements that measure them.
 
 /// A page, section or slide of the sources.
 pub(super) struct Place {
     /// The source, and where in it.
     pub(super) at: &'static str,
-    /// What it claims, in short, each with the statements that measure it; without any, it is a gap.
+    /// Its claims, in short, each with the statements that measure it; without any, it is a gap.
     pub(super) claims: &'static [(&'static str, &'static [&'static str])],
 }
 

@@ -1,4 +1,4 @@
-//! What the measurements of one case found, and the questions that a claim asks of it.
+//! The findings of the measurements of one case, and the questions that a claim asks of them.
 
 use serde_json::Value;
 

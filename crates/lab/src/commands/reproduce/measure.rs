@@ -155,7 +155,7 @@ fn expanded(command: &str) -> Vec<String> {
     range().unwrap_or_else(|| vec![command.to_owned()])
 }
 
-/// What a command reports, as JSON; for `exit`, its exit code alone.
+/// The report of a command, as JSON; for `exit`, its exit code alone.
 fn run(line: &str, reads: &str, figures: &mut Figures<'_>) -> Result<Value, Error> {
     let failed = |why: String| Error::Unavailable(format!("konklave {line}: {why}"));
     let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! What the sources say of the bully algorithm.
+//! Statements of the sources about the bully algorithm.
 
 use super::super::{Shown, Statement};
 

@@ -1,4 +1,4 @@
-//! What the sources say of Cao and Singhal's algorithm.
+//! Statements of the sources about Cao and Singhal's algorithm.
 
 use super::super::{Shown, Statement};
 

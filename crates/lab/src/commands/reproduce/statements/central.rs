@@ -1,4 +1,4 @@
-//! What the sources say of locks in general and of the central coordinator.
+//! Statements of the sources about locks in general and of the central coordinator.
 
 use super::super::{Shown, Statement};
 

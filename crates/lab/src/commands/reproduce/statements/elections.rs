@@ -1,4 +1,4 @@
-//! What the sources say of elections in general.
+//! Statements of the sources about elections in general.
 
 use super::super::{Shown, Statement};
 

@@ -1,4 +1,4 @@
-//! What the sources say of FireWire's election on trees.
+//! Statements of the sources about FireWire's election on trees.
 
 use super::super::{Shown, Statement};
 

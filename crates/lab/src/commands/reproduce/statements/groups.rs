@@ -1,4 +1,4 @@
-//! What the sources say of group communication.
+//! Statements of the sources about group communication.
 
 use super::super::{Shown, Statement};
 

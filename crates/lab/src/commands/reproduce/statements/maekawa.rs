@@ -1,4 +1,4 @@
-//! What the sources say of Maekawa's algorithm.
+//! Statements of the sources about Maekawa's algorithm.
 
 use super::super::{Shown, Statement};
 

@@ -1,4 +1,4 @@
-//! What the sources say of locks by permission of all.
+//! Statements of the sources about locks by permission of all.
 
 use super::super::{Shown, Statement};
 

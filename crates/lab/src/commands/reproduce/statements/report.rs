@@ -1,4 +1,4 @@
-//! What the project report says.
+//! Statements of the project report.
 
 use super::super::{Shown, Statement};
 

@@ -1,4 +1,4 @@
-//! What the sources say of the ring algorithm with lists.
+//! Statements of the sources about the ring algorithm with lists.
 
 use super::super::{Shown, Statement};
 

@@ -1,4 +1,4 @@
-//! What the sources say of Sanders's universal algorithm.
+//! Statements of the sources about Sanders's universal algorithm.
 
 use super::super::{Shown, Statement};
 

@@ -1,4 +1,4 @@
-//! What the sources say of Singhal's algorithm.
+//! Statements of the sources about Singhal's algorithm.
 
 use super::super::{Shown, Statement};
 

@@ -1,4 +1,4 @@
-//! What the sources say of token rings and perpetuum mobile.
+//! Statements of the sources about token rings and perpetuum mobile.
 
 use super::super::{Shown, Statement};
 

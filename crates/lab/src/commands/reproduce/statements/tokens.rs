@@ -1,4 +1,4 @@
-//! What the sources say of the algorithms of Suzuki and Kasami, and of Raymond.
+//! Statements of the sources about the algorithms of Suzuki and Kasami, and of Raymond.
 
 use super::super::{Shown, Statement};
 

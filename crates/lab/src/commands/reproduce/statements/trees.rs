@@ -1,4 +1,4 @@
-//! What the sources say of virtual trees, waves and adoption.
+//! Statements of the sources about virtual trees, waves and adoption.
 
 use super::super::{Shown, Statement};
 
