@@ -272,7 +272,12 @@ impl Settings {
                  build it without --no-default-features, or with --features {feature}"
             )));
         }
-        let wrong = |what: &str| Err(Failure::Config(what.to_owned()));
+        self.check_protection()?;
+        self.check_group()
+    }
+
+    /// Checks key, TLS, and whether a reachable address has one of them.
+    fn check_protection(&self) -> Result<(), Failure> {
         let tls = [&self.tls_certificate, &self.tls_key, &self.tls_authority];
         let some_tls = tls.iter().any(|file| file.is_some());
         if some_tls && !tls.iter().all(|file| file.is_some()) {
@@ -300,6 +305,11 @@ impl Settings {
                  or no protection:  --insecure"
             )));
         }
+        Ok(())
+    }
+
+    /// Checks the addresses of the group and the ways to find its founders.
+    fn check_group(&self) -> Result<(), Failure> {
         for address in self.peers.iter().flatten().chain(&self.advertise) {
             check_address(address, false).map_err(Failure::Config)?;
         }
@@ -374,6 +384,11 @@ impl Settings {
     pub fn listen(&self) -> String {
         self.listen.clone().unwrap_or_else(|| "127.0.0.1:7400".into())
     }
+}
+
+/// The failure of a wrong setting.
+fn wrong(what: &str) -> Result<(), Failure> {
+    Err(Failure::Config(what.to_owned()))
 }
 
 /// Checks that `address` is `host:port`. Port 0, for any free port, is allowed only if `any`.

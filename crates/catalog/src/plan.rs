@@ -360,38 +360,9 @@ fn workload(
 ) -> Result<Workload, Error> {
     let group = &setup.group;
     if !script.is_empty() {
-        let given = [
-            ("initiators", scenario.initiators.is_some()),
-            ("requests", scenario.requests.is_some()),
-            ("entries", scenario.entries.is_some()),
-        ];
-        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-            return usage(format!("--script and --{option} cannot be combined"));
-        }
-        let times = |p: &ProcessId| script.iter().filter(|(q, _)| q == p).count() as u32;
-        let asks = |p: &ProcessId| times(p) > 0;
-        return Ok(Workload {
-            initiators: group.members().iter().copied().filter(asks).collect(),
-            requests: group.members().iter().map(times).collect(),
-        });
+        return scripted(scenario, group, script);
     }
-    let up = |p: &ProcessId| !setup.down.contains(p);
-    let initiators = match scenario.initiators.as_deref() {
-        None | Some("all") => group.members().iter().copied().filter(up).collect(),
-        Some(text) => match text.strip_suffix('x').map(str::parse::<usize>) {
-            Some(Ok(k)) if k <= group.len() => {
-                let mut members = group.members().to_vec();
-                rng.fork(3).shuffle(&mut members);
-                members.truncate(k);
-                members
-            }
-            Some(_) => {
-                let n = group.len();
-                return usage(format!("--initiators {text}: the group has only {n} nodes"));
-            }
-            None => list(&scenario.initiators, "initiators", group)?,
-        },
-    };
+    let initiators = initiators(scenario, setup, rng)?;
     let starters: ProcessSet = initiators.iter().copied().collect();
     let requests = match (&scenario.requests, scenario.entries) {
         (Some(_), Some(_)) => return usage("--requests and --entries cannot be combined"),
@@ -425,6 +396,50 @@ fn workload(
     }
     let initiators = initiators.into_iter().filter(|p| times(p) > 0).collect();
     Ok(Workload { initiators, requests })
+}
+
+/// The requests of a script.
+fn scripted(
+    scenario: &Scenario,
+    group: &Group,
+    script: &[(ProcessId, f64)],
+) -> Result<Workload, Error> {
+    let given = [
+        ("initiators", scenario.initiators.is_some()),
+        ("requests", scenario.requests.is_some()),
+        ("entries", scenario.entries.is_some()),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+        return usage(format!("--script and --{option} cannot be combined"));
+    }
+    let times = |p: &ProcessId| script.iter().filter(|(q, _)| q == p).count() as u32;
+    let asks = |p: &ProcessId| times(p) > 0;
+    Ok(Workload {
+        initiators: group.members().iter().copied().filter(asks).collect(),
+        requests: group.members().iter().map(times).collect(),
+    })
+}
+
+/// The value of `--initiators`: a list, or a random choice of so many nodes; without it, all nodes that are up.
+fn initiators(scenario: &Scenario, setup: &Setup, rng: &Rng) -> Result<Vec<ProcessId>, Error> {
+    let group = &setup.group;
+    let up = |p: &ProcessId| !setup.down.contains(p);
+    match scenario.initiators.as_deref() {
+        None | Some("all") => Ok(group.members().iter().copied().filter(up).collect()),
+        Some(text) => match text.strip_suffix('x').map(str::parse::<usize>) {
+            Some(Ok(k)) if k <= group.len() => {
+                let mut members = group.members().to_vec();
+                rng.fork(3).shuffle(&mut members);
+                members.truncate(k);
+                Ok(members)
+            }
+            Some(_) => {
+                let n = group.len();
+                usage(format!("--initiators {text}: the group has only {n} nodes"))
+            }
+            None => list(&scenario.initiators, "initiators", group),
+        },
+    }
 }
 
 /// The value of `--requests`: a number for each node.
@@ -481,6 +496,36 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         Some(Load::Low) => Pace::Exponential(100.0 * setup.group.len() as f64),
         Some(Load::High) | None => Pace::Constant(0.0),
     };
+    let faults = faults(scenario, setup)?;
+    let endless_limit = watching_time(setup.group.len());
+    let time_limit = scenario.time_limit.unwrap_or(if endless { endless_limit } else { 1e8 });
+    if !(time_limit > 0.0 && time_limit <= 1e15) {
+        return usage(format!("--time-limit {time_limit}: must be positive"));
+    }
+    Ok(Config {
+        script: Vec::new(),
+        seed,
+        delay: delay(scenario, setup)?,
+        fifo: scenario.fifo.unwrap_or(true),
+        loss: probability(scenario.loss, "loss")?,
+        duplicate: probability(scenario.duplicate, "duplicate")?,
+        think: pace(&scenario.think, "think", think)?,
+        hold,
+        weights: Vec::new(),
+        service,
+        bandwidth: scenario.bandwidth,
+        faults,
+        detect_after: detect_after(scenario)?,
+        unit: Duration::from_millis(1),
+        time_limit,
+        step_limit: scenario.step_limit.unwrap_or(u64::MAX),
+        until_served: None,
+        app_messages: scenario.app_messages.unwrap_or(0),
+    })
+}
+
+/// The faults to inject, first the crashes of the nodes that are down from the start.
+fn faults(scenario: &Scenario, setup: &Setup) -> Result<Vec<Fault>, Error> {
     let mut faults = Vec::new();
     if setup.down.len() == setup.group.len() {
         return usage("--down: at least one node must be up");
@@ -508,31 +553,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
     if let Some(restart) = faults.iter().find(|fault| restarts_live_node(fault, &faults)) {
         return usage(format!("--fault {restart}: no fault crashes this node before"));
     }
-    let endless_limit = watching_time(setup.group.len());
-    let time_limit = scenario.time_limit.unwrap_or(if endless { endless_limit } else { 1e8 });
-    if !(time_limit > 0.0 && time_limit <= 1e15) {
-        return usage(format!("--time-limit {time_limit}: must be positive"));
-    }
-    Ok(Config {
-        script: Vec::new(),
-        seed,
-        delay: delay(scenario, setup)?,
-        fifo: scenario.fifo.unwrap_or(true),
-        loss: probability(scenario.loss, "loss")?,
-        duplicate: probability(scenario.duplicate, "duplicate")?,
-        think: pace(&scenario.think, "think", think)?,
-        hold,
-        weights: Vec::new(),
-        service,
-        bandwidth: scenario.bandwidth,
-        faults,
-        detect_after: detect_after(scenario)?,
-        unit: Duration::from_millis(1),
-        time_limit,
-        step_limit: scenario.step_limit.unwrap_or(u64::MAX),
-        until_served: None,
-        app_messages: scenario.app_messages.unwrap_or(0),
-    })
+    Ok(faults)
 }
 
 /// The time after which crashes are reported; none: never.
@@ -621,84 +642,96 @@ fn broken_assumptions(
     setup: &Setup,
     longest_delay: Option<f64>,
 ) -> Vec<(Assumption, String)> {
-    let struck = |fits: &dyn Fn(&What) -> bool| {
-        config.faults.iter().find(|f| fits(&f.what)).map(Fault::to_string)
+    let broken_by = |&assumption: &Assumption| {
+        Some((assumption, cause(assumption, config, setup, longest_delay)?))
     };
-    let mut broken = Vec::new();
-    for &assumption in sheet.assumes {
-        let by = match assumption {
-            Assumption::Reliable if config.loss > 0.0 => {
-                Some(format!("messages are lost with probability {}", config.loss))
-            }
-            Assumption::Reliable => struck(&|w| {
-                matches!(
-                    w,
-                    What::Cut(..)
-                        | What::Break(..)
-                        | What::Partition(_)
-                        | What::Message(_, Mishap::Lose)
-                )
-            }),
-            Assumption::ReliableLinks if config.loss > 0.0 => {
-                Some(format!("messages are lost with probability {}", config.loss))
-            }
-            Assumption::ReliableLinks => struck(&|w| {
-                matches!(w, What::Cut(..) | What::Partition(_) | What::Message(_, Mishap::Lose))
-            }),
-            Assumption::AccurateDetector => {
-                let faults = &config.faults[setup.down.len()..];
-                let reports = |w: &What| matches!(w, What::Crash(_) | What::Break(..));
-                let unreported = faults.iter().find(|f| reports(&f.what));
-                let unreported = unreported.filter(|_| config.detect_after.is_none());
-                struck(&|w| matches!(w, What::Suspect(..)))
-                    .or(unreported.map(|fault| format!("no process learns of {fault}")))
-            }
-            Assumption::NoDuplicates if config.duplicate > 0.0 => {
-                Some(format!("messages arrive twice with probability {}", config.duplicate))
-            }
-            Assumption::NoDuplicates => {
-                struck(&|w| matches!(w, What::Message(_, Mishap::Duplicate)))
-            }
-            Assumption::Fifo if !config.fifo && !config.delay.is_constant() => {
-                Some("messages may overtake each other".into())
-            }
-            Assumption::Fifo if !config.fifo => {
-                struck(&|w| matches!(w, What::Message(_, Mishap::Delay(_))))
-            }
-            Assumption::NoCrash => struck(&|w| matches!(w, What::Crash(_)))
-                .filter(|_| config.faults.len() > setup.down.len()),
-            Assumption::Synchronous | Assumption::BoundedDelays if queues(config) => {
-                Some("messages wait at busy nodes".into())
-            }
-            Assumption::BoundedDelays if matches!(config.delay, Delay::Hops(_)) => None,
-            Assumption::Synchronous | Assumption::BoundedDelays
-                if config.delay.longest().is_none() =>
-            {
-                Some("delays have no bound".into())
-            }
-            Assumption::BoundedDelays => None,
-            Assumption::Synchronous => late(config, longest_delay).or_else(|| {
-                struck(&|w| {
+    sheet.assumes.iter().filter_map(broken_by).collect()
+}
+
+/// The cause that breaks an assumption, if any does.
+fn cause(
+    assumption: Assumption,
+    config: &Config,
+    setup: &Setup,
+    longest_delay: Option<f64>,
+) -> Option<String> {
+    let struck = |fits: fn(&What) -> bool| first_fault(&config.faults, fits);
+    match assumption {
+        Assumption::Reliable => loss(config, true),
+        Assumption::ReliableLinks => loss(config, false),
+        Assumption::AccurateDetector => {
+            struck(|w| matches!(w, What::Suspect(..))).or_else(|| unreported(config, setup))
+        }
+        Assumption::NoDuplicates if config.duplicate > 0.0 => {
+            Some(format!("messages arrive twice with probability {}", config.duplicate))
+        }
+        Assumption::NoDuplicates => struck(|w| matches!(w, What::Message(_, Mishap::Duplicate))),
+        Assumption::Fifo if !config.fifo && !config.delay.is_constant() => {
+            Some("messages may overtake each other".into())
+        }
+        Assumption::Fifo if !config.fifo => {
+            struck(|w| matches!(w, What::Message(_, Mishap::Delay(_))))
+        }
+        Assumption::NoCrash => struck(|w| matches!(w, What::Crash(_)))
+            .filter(|_| config.faults.len() > setup.down.len()),
+        Assumption::BoundedDelays if matches!(config.delay, Delay::Hops(_)) && !queues(config) => {
+            None
+        }
+        Assumption::BoundedDelays => unbounded(config),
+        Assumption::Synchronous => {
+            unbounded(config).or_else(|| late(config, longest_delay)).or_else(|| {
+                struck(|w| {
                     matches!(
                         w,
                         What::Pause(_) | What::Suspect(..) | What::Message(_, Mishap::Delay(_))
                     )
                 })
-            }),
-            Assumption::NoRestart => struck(&|w| matches!(w, What::Restart(..))),
-            Assumption::SteadyClocks => struck(&|w| match w {
-                What::Pause(_) => true,
-                What::Rate(_, rate) => !(0.95..1.05).contains(rate),
-                _ => false,
-            }),
-            Assumption::StableStorage => {
-                struck(&|w| matches!(w, What::Restart(_, konklave_sim::Memory::Nothing)))
-            }
-            Assumption::Fifo | Assumption::KnownMembership | Assumption::UniqueIds => None,
-        };
-        broken.extend(by.map(|by| (assumption, by)));
+            })
+        }
+        Assumption::NoRestart => struck(|w| matches!(w, What::Restart(..))),
+        Assumption::SteadyClocks => struck(|w| match w {
+            What::Pause(_) => true,
+            What::Rate(_, rate) => !(0.95..1.05).contains(rate),
+            _ => false,
+        }),
+        Assumption::StableStorage => {
+            struck(|w| matches!(w, What::Restart(_, konklave_sim::Memory::Nothing)))
+        }
+        Assumption::Fifo | Assumption::KnownMembership | Assumption::UniqueIds => None,
     }
-    broken
+}
+
+/// The first fault of a kind, in words.
+fn first_fault(faults: &[Fault], fits: impl Fn(&What) -> bool) -> Option<String> {
+    faults.iter().find(|f| fits(&f.what)).map(Fault::to_string)
+}
+
+/// The cause if messages may be lost; broken links count only if `links_break`.
+fn loss(config: &Config, links_break: bool) -> Option<String> {
+    if config.loss > 0.0 {
+        return Some(format!("messages are lost with probability {}", config.loss));
+    }
+    first_fault(&config.faults, |w| match w {
+        What::Cut(..) | What::Partition(_) | What::Message(_, Mishap::Lose) => true,
+        What::Break(..) => links_break,
+        _ => false,
+    })
+}
+
+/// The cause if the failure detector never reports a crash or a broken link.
+fn unreported(config: &Config, setup: &Setup) -> Option<String> {
+    let faults = &config.faults[setup.down.len()..];
+    let fault = first_fault(faults, |w| matches!(w, What::Crash(_) | What::Break(..)));
+    let fault = fault.filter(|_| config.detect_after.is_none())?;
+    Some(format!("no process learns of {fault}"))
+}
+
+/// The cause if delays have no bound.
+fn unbounded(config: &Config) -> Option<String> {
+    if queues(config) {
+        return Some("messages wait at busy nodes".into());
+    }
+    config.delay.longest().is_none().then(|| "delays have no bound".into())
 }
 
 /// The cause if delays may exceed the timeouts.

@@ -41,6 +41,20 @@ struct Graph {
 }
 
 impl Graph {
+    /// The graph of `n` states before any of them is expanded.
+    fn without_steps(n: usize) -> Self {
+        Self {
+            first: vec![0],
+            steps: Vec::new(),
+            other_answers: FxHashSet::default(),
+            timed: vec![false; n],
+            asked: vec![false; n],
+            voluntary: FxHashSet::default(),
+            waiting: vec![0; n],
+            places: Vec::new(),
+        }
+    }
+
     fn steps(&self, state: u32) -> &[(u32, u32)] {
         let (begin, end) = (self.first[state as usize], self.first[state as usize + 1]);
         &self.steps[begin as usize..end as usize]
@@ -235,16 +249,7 @@ impl Search<'_, '_> {
             })
             .collect();
         let n = self.states as usize;
-        let mut graph = Graph {
-            first: vec![0],
-            steps: Vec::new(),
-            other_answers: FxHashSet::default(),
-            timed: vec![false; n],
-            asked: vec![false; n],
-            voluntary: FxHashSet::default(),
-            waiting: vec![0; n],
-            places: Vec::new(),
-        };
+        let mut graph = Graph::without_steps(n);
         let (mut numbered, mut expander, mut packed) =
             (NumberedState::default(), Expander::default(), Vec::new());
         for number in 0..n {

@@ -31,8 +31,7 @@ impl Model {
     pub(crate) fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         actions.clear();
         let options = &self.options;
-        let flight = &state.flight;
-        for i in 0..flight.len() {
+        for i in 0..state.flight.len() {
             if self.may_arrive(state, i) {
                 actions.push(Action::Deliver(i as u32));
             }
@@ -54,7 +53,12 @@ impl Model {
                 actions.push(Action::Ask(place));
             }
         }
-        let spent = &state.spent;
+        self.add_faults(state, actions);
+    }
+
+    /// Adds the faults that the budgets still allow, in a fixed order.
+    fn add_faults(&self, state: &State, actions: &mut Vec<Action>) {
+        let (options, spent) = (&self.options, &state.spent);
         if spent.app_messages < options.app_messages {
             for from in (0..self.n()).filter(|&p| state.is_up(p)) {
                 let others = (0..self.n()).filter(|&to| to != from);
@@ -63,20 +67,8 @@ impl Model {
         }
         if spent.crashes < options.crashes {
             let waiting = state.ledger.application.waiting();
-            let may = |p: &u32| {
-                let id = self.group.id(*p as usize);
-                let process = &state.processes[*p as usize];
-                let is_free = flight.iter().all(|message| message.channel.1 != *p);
-                let situation = Situation {
-                    waits: waiting.contains(&id),
-                    holds: state.ledger.application.holds(id),
-                    at_rest: process.at_rest() && is_free,
-                    has_token: process.tokens() > 0,
-                    coordinates: options.coordinator == Some(id),
-                };
-                state.is_up(*p) && options.victims.includes(situation)
-            };
-            actions.extend((0..self.n()).filter(may).map(Action::Crash));
+            let victims = (0..self.n()).filter(|&p| self.may_crash(state, &waiting, p));
+            actions.extend(victims.map(Action::Crash));
         }
         if spent.restarts < options.restarts {
             let down = (0..self.n()).filter(|&p| !state.is_up(p));
@@ -92,7 +84,7 @@ impl Model {
             let whole = links.filter(|&(one, other)| !self.is_broken(state, one, other));
             actions.extend(whole.map(|(one, other)| Action::Break(one, other)));
         }
-        for i in 0..flight.len() {
+        for i in 0..state.flight.len() {
             let first = self.is_first_of_its_kind(state, i);
             if spent.losses < options.losses && first && self.may_arrive(state, i) {
                 actions.push(Action::Lose(i as u32));
@@ -101,6 +93,21 @@ impl Model {
                 actions.push(Action::Duplicate(i as u32));
             }
         }
+    }
+
+    /// Whether the process at `place` may crash, given the processes whose clients wait.
+    fn may_crash(&self, state: &State, waiting: &[ProcessId], place: u32) -> bool {
+        let id = self.group.id(place as usize);
+        let process = &state.processes[place as usize];
+        let is_free = state.flight.iter().all(|message| message.channel.1 != place);
+        let situation = Situation {
+            waits: waiting.contains(&id),
+            holds: state.ledger.application.holds(id),
+            at_rest: process.at_rest() && is_free,
+            has_token: process.tokens() > 0,
+            coordinates: self.options.coordinator == Some(id),
+        };
+        state.is_up(place) && self.options.victims.includes(situation)
     }
 
     /// Whether a run may end in this state, given its enabled actions: all of them are faults, or requests that

@@ -309,13 +309,11 @@ impl Expander {
         rules: &Rules,
         each: &mut impl FnMut(Successor<'_>),
     ) -> Result<Continuation, Query> {
-        let options = &rules.options;
         self.locals.clone_from(&numbered.locals);
-        let environment = numbered.environment;
         let mut expansion = Expansion {
             locals: &mut self.locals,
             numbered,
-            environment,
+            environment: numbered.environment,
             voluntary: false,
             tables,
             rules,
@@ -328,58 +326,12 @@ impl Expander {
         }
         expansion.deliveries()?;
         let quiet = !expansion.news()? && numbered.flight.is_empty();
+        let early = rules.options.timing == Timing::WhenQuiet && !quiet;
         let mut progress = !quiet;
-        let early = options.timing == Timing::WhenQuiet && !quiet;
-        let spent = tables.environments[numbered.environment as usize].spent;
-        if !early || options.clock.is_some() || spent.early < options.early {
-            if early
-                && options.clock.is_none()
-                && numbered.locals.iter().any(|l| tables.locals[*l as usize].has_timers())
-            {
-                let outcome = tables.outcomes[tables.act(EARLY, 0)? as usize];
-                let reaction = tables.react(numbered.environment, outcome.observation)?;
-                expansion.environment = tables.reactions[reaction as usize].environment;
-            }
-            for (place, &local) in numbered.locals.iter().enumerate() {
-                let (begin, end) = tables.locals[local as usize].timers;
-                for &input in &tables.lists[begin as usize..end as usize] {
-                    progress = true;
-                    let action = NumberedAction::HandleInput(place as u32, input);
-                    expansion.step(local, place as u32, input, action, NONE, false)?;
-                }
-            }
-        }
-        expansion.environment = numbered.environment;
-        if let Some(clock) = options.clock {
-            let facts = |local: &u32| tables.locals[*local as usize];
-            let waits = numbered.locals.iter().any(|local| facts(local).waits);
-            progress |= waits && !clock.settles(spent.time);
-            let due = numbered.locals.iter().any(|local| facts(local).is_due());
-            let in_time = clock.limit.is_none_or(|limit| spent.time < limit);
-            if waits && !due && in_time && (!early || spent.early < options.early) {
-                expansion.pass(early)?;
-            }
-        }
-        let facts = tables.environments[numbered.environment as usize];
-        let (begin, end) = facts.asks;
-        let mut voluntary = false;
-        for &(place, input) in &tables.asks[begin as usize..end as usize] {
-            let local = numbered.locals[place as usize];
-            if tables.locals[local as usize].up {
-                expansion.voluntary = facts.obliged >> place & 1 == 0;
-                progress |= !expansion.voluntary;
-                voluntary |= expansion.voluntary;
-                expansion.step(
-                    local,
-                    place,
-                    input,
-                    NumberedAction::HandleInput(place, input),
-                    NONE,
-                    true,
-                )?;
-            }
-        }
-        expansion.voluntary = false;
+        progress |= expansion.timers(early)?;
+        progress |= expansion.time(early)?;
+        let (necessary, voluntary) = expansion.requests()?;
+        progress |= necessary;
         expansion.faults()?;
         Ok(match (progress, voluntary) {
             (true, _) => Continuation::Necessary,
@@ -410,6 +362,22 @@ fn is_too_soon(
         let MessageFacts { to, channel } = tables.messages[*message as usize];
         channel / rules.inputs.n == peer && (to as usize == place || !is_up)
     })
+}
+
+/// Whether the process at `place` may crash: it is up, and its role is one of those that may.
+#[inline]
+fn may_crash(numbered: &NumberedState, tables: &Tables, rules: &Rules, place: u32) -> bool {
+    let facts = tables.environments[numbered.environment as usize];
+    let local = tables.locals[numbered.locals[place as usize] as usize];
+    let is_free = numbered.flight.iter().all(|m| tables.messages[*m as usize].to != place);
+    let situation = Situation {
+        waits: facts.waiting >> place & 1 == 1,
+        holds: facts.holding >> place & 1 == 1,
+        at_rest: local.at_rest && is_free,
+        has_token: local.has_token,
+        coordinates: rules.coordinator == Some(place),
+    };
+    local.up && rules.options.victims.includes(situation)
 }
 
 struct Expansion<'a, F> {
@@ -464,6 +432,72 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
             }
         }
         Ok(any)
+    }
+
+    /// Every timer that may fire does, `early` if it should still wait. Returns whether there is any.
+    #[inline]
+    fn timers(&mut self, early: bool) -> Result<bool, Query> {
+        let (numbered, tables, options) = (self.numbered, self.tables, &self.rules.options);
+        let spent = tables.environments[numbered.environment as usize].spent;
+        let counts_as_early = early && options.clock.is_none();
+        if counts_as_early && spent.early >= options.early {
+            return Ok(false);
+        }
+        if counts_as_early
+            && numbered.locals.iter().any(|l| tables.locals[*l as usize].has_timers())
+        {
+            let outcome = tables.outcomes[tables.act(EARLY, 0)? as usize];
+            let reaction = tables.react(numbered.environment, outcome.observation)?;
+            self.environment = tables.reactions[reaction as usize].environment;
+        }
+        let mut any = false;
+        for (place, &local) in numbered.locals.iter().enumerate() {
+            let (begin, end) = tables.locals[local as usize].timers;
+            for &input in &tables.lists[begin as usize..end as usize] {
+                any = true;
+                let action = NumberedAction::HandleInput(place as u32, input);
+                self.step(local, place as u32, input, action, NONE, false)?;
+            }
+        }
+        self.environment = numbered.environment;
+        Ok(any)
+    }
+
+    /// With a clock, time passes if it may. Returns whether a timer waits for it, unsettled by the limit.
+    #[inline]
+    fn time(&mut self, early: bool) -> Result<bool, Query> {
+        let (numbered, tables, options) = (self.numbered, self.tables, &self.rules.options);
+        let Some(clock) = options.clock else { return Ok(false) };
+        let spent = tables.environments[numbered.environment as usize].spent;
+        let facts = |local: &u32| tables.locals[*local as usize];
+        let waits = numbered.locals.iter().any(|local| facts(local).waits);
+        let due = numbered.locals.iter().any(|local| facts(local).is_due());
+        let in_time = clock.limit.is_none_or(|limit| spent.time < limit);
+        if waits && !due && in_time && (!early || spent.early < options.early) {
+            self.pass(early)?;
+        }
+        Ok(waits && !clock.settles(spent.time))
+    }
+
+    /// Every client that may ask does. Returns whether some must ask, and whether some need not.
+    #[inline]
+    fn requests(&mut self) -> Result<(bool, bool), Query> {
+        let (numbered, tables) = (self.numbered, self.tables);
+        let facts = tables.environments[numbered.environment as usize];
+        let (begin, end) = facts.asks;
+        let (mut necessary, mut voluntary) = (false, false);
+        for &(place, input) in &tables.asks[begin as usize..end as usize] {
+            let local = numbered.locals[place as usize];
+            if tables.locals[local as usize].up {
+                self.voluntary = facts.obliged >> place & 1 == 0;
+                necessary |= !self.voluntary;
+                voluntary |= self.voluntary;
+                let action = NumberedAction::HandleInput(place, input);
+                self.step(local, place, input, action, NONE, true)?;
+            }
+        }
+        self.voluntary = false;
+        Ok((necessary, voluntary))
     }
 
     /// The process at `place` handles `input`; the message at `taken` leaves `flight`.
@@ -581,8 +615,8 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
 
     /// Enumerates the faults that the budgets still allow.
     fn faults(&mut self) -> Result<(), Query> {
-        let (numbered, tables, options, n) =
-            (self.numbered, self.tables, &self.rules.options, self.rules.inputs.n);
+        let (numbered, tables, rules) = (self.numbered, self.tables, self.rules);
+        let (options, n) = (&rules.options, rules.inputs.n);
         let spent = tables.environments[numbered.environment as usize].spent;
         let is_up = |place: u32| tables.locals[numbered.locals[place as usize] as usize].up;
         if spent.app_messages < options.app_messages {
@@ -597,20 +631,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
             }
         }
         if spent.crashes < options.crashes {
-            let facts = tables.environments[numbered.environment as usize];
-            let may = |p: &u32| {
-                let local = tables.locals[numbered.locals[*p as usize] as usize];
-                let is_free = numbered.flight.iter().all(|m| tables.messages[*m as usize].to != *p);
-                let situation = Situation {
-                    waits: facts.waiting >> p & 1 == 1,
-                    holds: facts.holding >> p & 1 == 1,
-                    at_rest: local.at_rest && is_free,
-                    has_token: local.has_token,
-                    coordinates: self.rules.coordinator == Some(*p),
-                };
-                is_up(*p) && options.victims.includes(situation)
-            };
-            for place in (0..n).filter(may) {
+            for place in (0..n).filter(|&p| may_crash(numbered, tables, rules, p)) {
                 self.without_handler(place, Inputs::CRASH, NumberedAction::Crash(place))?;
             }
         }
@@ -636,6 +657,13 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
             }
         }
         let (lose, double) = (spent.losses < options.losses, spent.duplicates < options.duplicates);
+        self.lose_or_duplicate(lose, double)
+    }
+
+    /// Messages in flight are lost or duplicated, as far as the budgets allow either.
+    #[inline]
+    fn lose_or_duplicate(&mut self, lose: bool, double: bool) -> Result<(), Query> {
+        let (numbered, tables) = (self.numbered, self.tables);
         if !lose && !double {
             return Ok(());
         }

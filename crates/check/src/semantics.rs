@@ -381,14 +381,38 @@ impl<'m> Semantics<'m> {
     fn react(&mut self, number: u32, observation: u32, tables: &mut Tables) {
         let mut environment = Environment::clone(self.environments.get(number));
         let begin = tables.sends.len() as u32;
+        let verdict = self.observe(&mut environment, observation, tables);
+        let reaction = tables.reactions.len() as u32;
+        let sends = (begin, tables.sends.len() as u32);
+        if self.model.options.symmetry {
+            let sent = tables.sends[begin as usize..].iter().map(|sent| sent.message);
+            self.sent.insert(reaction, sent.collect());
+        }
+        // The sort is stable, so messages of one channel stay in the order in which they were sent.
+        tables.sends[begin as usize..].sort_by_key(|sent| sent.key);
+        let environment = self.intern_environment(environment, tables);
+        tables.reactions.push(Reaction { environment, sends, violated: verdict.is_err() });
+        tables.reacts.insert(number, observation, reaction);
+        note(&mut self.observations_met, number, observation, self.environments.values.len());
+        if let Err(violation) = verdict {
+            self.violations.insert(reaction, violation);
+        }
+    }
+
+    /// Shows an observation to budgets, clients and judges. Returns the verdict of the judges.
+    fn observe(
+        &mut self,
+        environment: &mut Environment,
+        observation: u32,
+        tables: &mut Tables,
+    ) -> Verdict {
         let what = self.observations.get(observation).clone();
         let id = |place: u32| self.model.group.id(place as usize);
-        let mut verdict = Ok(());
         match &*what {
             Observation::Step { place, cause, effects, view: _ } => {
                 let process = self.locals.get(self.examples[observation as usize]).clone();
                 let step = (*place, cause, &**effects);
-                verdict = self.judge_step(&mut environment, step, &process.process, tables);
+                return self.judge_step(environment, step, &process.process, tables);
             }
             Observation::Crash(place) => {
                 environment.spent.crashes += 1;
@@ -434,21 +458,7 @@ impl<'m> Semantics<'m> {
                 environment.spent.time += u16::from(limit.is_some());
             }
         }
-        let reaction = tables.reactions.len() as u32;
-        let sends = (begin, tables.sends.len() as u32);
-        if self.model.options.symmetry {
-            let sent = tables.sends[begin as usize..].iter().map(|sent| sent.message);
-            self.sent.insert(reaction, sent.collect());
-        }
-        // The sort is stable, so messages of one channel stay in the order in which they were sent.
-        tables.sends[begin as usize..].sort_by_key(|sent| sent.key);
-        let environment = self.intern_environment(environment, tables);
-        tables.reactions.push(Reaction { environment, sends, violated: verdict.is_err() });
-        tables.reacts.insert(number, observation, reaction);
-        note(&mut self.observations_met, number, observation, self.environments.values.len());
-        if let Err(violation) = verdict {
-            self.violations.insert(reaction, violation);
-        }
+        Ok(())
     }
 
     fn judge_step(

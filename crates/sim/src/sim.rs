@@ -131,10 +131,7 @@ where
         assert_eq!(group.len(), n, "every member has a process");
         let schedule = Schedule::new(&config.faults);
         let measured = (parts.meter.window() != Window::Always).then_some(Measured::default());
-        let place = |p| group.place(p).expect("a script names members");
-        let pause =
-            |pace, purpose, weights: &[f64]| Pause::new(pace, purpose, config.seed, weights, n);
-        let script: Vec<(usize, f64)> = config.script.iter().map(|&(p, t)| (place(p), t)).collect();
+        let (think, hold) = client_pauses(config, &group);
         let mut sim = Self {
             initial: if schedule.restarts { parts.processes.clone() } else { Vec::new() },
             prefetching: n * std::mem::size_of::<P>() > CACHE,
@@ -157,18 +154,15 @@ where
                 queue: Wheel::default(),
                 network: Network::new(config, n),
                 choices: Rng::new(config.seed),
-                app_streams: match config.app_messages {
-                    0 => Streams::none(),
-                    _ => Streams::new(config.seed, Purpose::AppMessage, n),
-                },
+                app_streams: app_streams(config, n),
                 kinds: Kinds::default(),
                 timers: Timers::default(),
                 every_step: parts.monitor.judges_every_step(),
                 ledger: Ledger::new(parts.application, parts.monitor, parts.meter),
                 observer: parts.observer,
                 violations: Vec::new(),
-                think: pause(config.think, Purpose::Think, &config.weights).scripted(&script, n),
-                hold: pause(config.hold, Purpose::Hold, &[]),
+                think,
+                hold,
                 service: Service::new(config, n),
                 size_of,
                 is_hold,
@@ -515,5 +509,23 @@ fn struck_before(fault: &Fault) -> Struck {
         What::Rate(_, 1.0) => Struck::InVain("it changes no rate"),
         What::Rate(..) => Struck::Yes,
         _ => Struck::default(),
+    }
+}
+
+/// The pauses of clients before requests, scripted requests first, and the times for which they hold.
+fn client_pauses(config: &Config, group: &Group) -> (Pause, Pause) {
+    let n = group.len();
+    let place = |p| group.place(p).expect("a script names members");
+    let script: Vec<(usize, f64)> = config.script.iter().map(|&(p, t)| (place(p), t)).collect();
+    let think = Pause::new(config.think, Purpose::Think, config.seed, &config.weights, n);
+    let hold = Pause::new(config.hold, Purpose::Hold, config.seed, &[], n);
+    (think.scripted(&script, n), hold)
+}
+
+/// The random streams of the application's messages, for `n` nodes; none without such messages.
+fn app_streams(config: &Config, n: usize) -> Streams {
+    match config.app_messages {
+        0 => Streams::none(),
+        _ => Streams::new(config.seed, Purpose::AppMessage, n),
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use konklave_process::ProcessId;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::connection::{Connection, HANDSHAKE_TIMEOUT};
@@ -138,13 +139,24 @@ async fn keep_calling(
                 shared.with(|core, now| core.refused(address.clone(), failed.to_string(), now));
             }
         }
-        tokio::select! {
-            () = sleep(pause) => pause = (pause * 2).min(longest_pause(learned_from_peer, answered.elapsed())),
-            // A connection ended: perhaps the one by which the peer had called this node, perhaps during this
-            // call. An ending process may still accept a call.
-            () = redial => pause = PAUSE.0,
-            _ = stop.changed() => {}
-        }
+        pause = wait_to_call(redial, &mut stop, pause, learned_from_peer, answered).await;
+    }
+}
+
+/// Waits for `pause`, or until a connection ends or the node stops; returns the next delay.
+async fn wait_to_call(
+    redial: impl Future<Output = ()>,
+    stop: &mut watch::Receiver<bool>,
+    pause: Duration,
+    learned_from_peer: bool,
+    answered: Instant,
+) -> Duration {
+    tokio::select! {
+        () = sleep(pause) => (pause * 2).min(longest_pause(learned_from_peer, answered.elapsed())),
+        // A connection ended: perhaps the one by which the peer had called this node, perhaps during the last
+        // call. An ending process may still accept a call.
+        () = redial => PAUSE.0,
+        _ = stop.changed() => pause,
     }
 }
 

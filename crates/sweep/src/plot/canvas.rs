@@ -180,21 +180,7 @@ pub(super) fn tikz(canvas: &Canvas) -> String {
          \\begin{{tikzpicture}}[x=1bp,y=-1bp,font=\\sffamily,inner sep=0pt]\n\
          \\useasboundingbox (0,0) rectangle ({width:.2},{height:.2});\n"
     );
-    let mut colours: Vec<&str> = Vec::new();
-    for shape in &canvas.shapes {
-        let used: Vec<&str> = match shape {
-            Shape::Line(_, pen) => vec![pen.colour],
-            Shape::Area(_, fill, colour) => vec![*fill, *colour],
-            Shape::Text { .. } => Vec::new(),
-        };
-        for colour in used {
-            if !colours.contains(&colour) {
-                colours.push(colour);
-                let rgb = colour.trim_start_matches('#').to_uppercase();
-                let _ = writeln!(out, "\\definecolor{{c{rgb}}}{{HTML}}{{{rgb}}}");
-            }
-        }
-    }
+    define_colours(canvas, &mut out);
     let name = |colour: &str| format!("c{}", colour.trim_start_matches('#').to_uppercase());
     let point = |x: f64, y: f64| format!("({x:.2},{y:.2})");
     for shape in &canvas.shapes {
@@ -241,6 +227,25 @@ pub(super) fn tikz(canvas: &Canvas) -> String {
     }
     out.push_str("\\end{tikzpicture}\n\\end{document}\n");
     out
+}
+
+/// Defines each colour of the canvas for LaTeX, once.
+fn define_colours(canvas: &Canvas, out: &mut String) {
+    let mut colours: Vec<&str> = Vec::new();
+    for shape in &canvas.shapes {
+        let used: Vec<&str> = match shape {
+            Shape::Line(_, pen) => vec![pen.colour],
+            Shape::Area(_, fill, colour) => vec![*fill, *colour],
+            Shape::Text { .. } => Vec::new(),
+        };
+        for colour in used {
+            if !colours.contains(&colour) {
+                colours.push(colour);
+                let rgb = colour.trim_start_matches('#').to_uppercase();
+                let _ = writeln!(out, "\\definecolor{{c{rgb}}}{{HTML}}{{{rgb}}}");
+            }
+        }
+    }
 }
 
 /// Text for LaTeX.
