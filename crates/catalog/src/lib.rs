@@ -11,6 +11,7 @@ mod collection;
 mod costs;
 mod disturbances;
 mod error;
+mod fault_effects;
 mod files;
 pub mod guarantees;
 mod kit;

@@ -3,16 +3,18 @@
 pub(crate) mod member;
 mod message_faults;
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use konklave_algorithms::Pause;
 use konklave_net::{Ending, FaultKind, NetConfig, NetFault, Parts, PauseContext, Transport};
 use konklave_process::{AnyData, Application, ProcessId};
-use konklave_sim::{Fault, Memory, Mishap, Pause as SimPause, Purpose, Struck, UNIT, What, When};
+use konklave_sim::{Fault, Memory, Mishap, Pause as SimPause, Purpose, UNIT, What, When};
 use konklave_trace::{Footer, Recorder};
 
 use message_faults::MessageFaults;
 
+use crate::fault_effects::FaultEffects;
 use crate::real::{command, doubt_time_bounds};
 use crate::report::Messages;
 use crate::simulate::{Outcome, RunFacts, report};
@@ -50,7 +52,8 @@ pub(crate) fn run(
         Recorder::new(header)
     });
     let setup = &plan.setup;
-    let mut message_faults = MessageFaults::new(&plan, world.unit);
+    let effects = Arc::new(Mutex::new(FaultEffects::new(&plan.config)));
+    let mut message_faults = MessageFaults::new(&plan, world.unit, Arc::clone(&effects));
     let parts = Parts {
         processes: algorithm.processes(setup),
         application: algorithm.application(&plan.workload, setup),
@@ -70,6 +73,8 @@ pub(crate) fn run(
         done.violations.into_iter().map(|(at, v)| (at, v.property.to_owned(), v.detail)).collect();
     let asks = |p: &ProcessId| !done.down.contains(*p) && done.application.next(*p).is_some();
     let served = done.waiting.is_empty() && !setup.group.members().iter().any(asks);
+    let end = done.elapsed.as_nanos() as f64 / world.unit.as_nanos() as f64;
+    let struck = effects.lock().unwrap_or_else(PoisonError::into_inner).struck(end);
     let facts = RunFacts {
         world: name,
         unit: world.unit.as_nanos() as f64,
@@ -89,7 +94,7 @@ pub(crate) fn run(
         served,
         measured_messages: None,
         down: done.down.len(),
-        struck: vec![Struck::Yes; plan.config.faults.len()],
+        struck,
         cut_off: done.ending == Ending::CutOff,
     };
     let mut report = report(entry, &plan, facts, &done.meter, &done.monitor);

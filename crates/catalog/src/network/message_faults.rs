@@ -1,13 +1,15 @@
 //! Injected faults of messages in real worlds.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use konklave_net::{Departure, Fate};
 use konklave_process::{Group, ProcessId, Rng};
-use konklave_sim::{Fault, Mishap, Purpose, Selector, What, When};
+use konklave_sim::{Fault, Purpose, What, When};
 
 use crate::Plan;
+use crate::fault_effects::FaultEffects;
 
 /// The fates of messages by the plan: `--loss`, `--duplicate`, and the faults of messages, cuts and partitions.
 ///
@@ -20,25 +22,23 @@ pub(super) struct MessageFaults {
     group: Group,
     /// The draws of losses and of duplicates.
     streams: BTreeMap<(ProcessId, ProcessId), [Rng; 2]>,
-    /// The faults of single messages, each with the number of messages that matched so far.
-    single: Vec<(Selector, Mishap, u64)>,
+    /// The faults of single messages.
+    single: Arc<Mutex<FaultEffects>>,
     /// Cuts and partitions, each with its time.
     lasting: Vec<(What, Duration, Option<Duration>)>,
 }
 
 impl MessageFaults {
-    pub(super) fn new(plan: &Plan, unit: Duration) -> Self {
-        let (mut single, mut lasting) = (Vec::new(), Vec::new());
-        for Fault { what, when, until } in &plan.config.faults {
-            match (what, when) {
-                (What::Message(selector, mishap), _) => single.push((selector.clone(), *mishap, 0)),
-                (What::Cut(..) | What::Partition(_), When::Time(from)) => {
-                    let until = until.map(|t| unit.mul_f64(t));
-                    lasting.push((what.clone(), unit.mul_f64(*from), until));
-                }
-                _ => {}
+    /// Counts in `single` which messages are sent.
+    pub(super) fn new(plan: &Plan, unit: Duration, single: Arc<Mutex<FaultEffects>>) -> Self {
+        let lasting = |Fault { what, when, until }: &Fault| match (what, when) {
+            (What::Cut(..) | What::Partition(_), When::Time(from)) => {
+                let until = until.map(|t| unit.mul_f64(t));
+                Some((what.clone(), unit.mul_f64(*from), until))
             }
-        }
+            _ => None,
+        };
+        let lasting = plan.config.faults.iter().filter_map(lasting).collect();
         let (seed, group) = (plan.config.seed, plan.setup.group.clone());
         let (loss, duplicate) = (plan.config.loss, plan.config.duplicate);
         Self { seed, loss, duplicate, group, streams: BTreeMap::new(), single, lasting }
@@ -48,16 +48,10 @@ impl MessageFaults {
     pub(super) fn fate(&mut self, message: &Departure<'_>) -> Fate {
         let (mut lost, mut doubled) = self.draw(message.from, message.to);
         lost |= self.is_separated(message);
-        for (selector, mishap, seen) in &mut self.single {
-            if !selector.fits(message.from, message.to, message.kind) {
-                continue;
-            }
-            *seen += 1;
-            if *seen == selector.nth {
-                lost |= *mishap == Mishap::Lose;
-                doubled |= *mishap == Mishap::Duplicate;
-            }
-        }
+        let mut single = self.single.lock().unwrap_or_else(PoisonError::into_inner);
+        let (loses, doubles) = single.on_send(message.from, message.to, message.kind);
+        lost |= loses;
+        doubled |= doubles;
         match (lost, doubled) {
             (true, _) => Fate::Lost,
             (false, true) => Fate::ArrivesTwice,

@@ -6,13 +6,13 @@ use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, Application, Effect, End,
     Input, Ledger, Monitor, ProcessId, ProcessSet, Verdict, Violation,
 };
-use konklave_sim::Struck;
 use konklave_trace::{
     Audit, Difference, EffectRecord, Entry as RunEntry, Footer, IncidentKind, InputRecord, Place,
     Replayer, Run, Step,
 };
 use serde_json::Value;
 
+use crate::fault_effects::FaultEffects;
 use crate::real::{REAL_WORLDS, command, doubt_time_bounds};
 use crate::report::Messages;
 use crate::simulate::{RunFacts, report};
@@ -29,6 +29,7 @@ pub(super) struct ReplayJudge<'a> {
     /// The messages with two copies in flight.
     doubled: BTreeSet<u64>,
     messages: Messages,
+    effects: FaultEffects,
     steps: u64,
     timers: u64,
     down: ProcessSet,
@@ -50,6 +51,7 @@ impl<'a> ReplayJudge<'a> {
             flights: BTreeMap::new(),
             doubled: BTreeSet::new(),
             messages: Messages::default(),
+            effects: FaultEffects::new(&plan.config),
             steps: 0,
             timers: 0,
             down: ProcessSet::new(),
@@ -151,7 +153,9 @@ impl<'a> ReplayJudge<'a> {
             match (effect, recorded) {
                 (Effect::Send { to, message }, EffectRecord::Send { id, .. }) => {
                     self.messages.sent += 1;
-                    *self.messages.by_kind.entry(kind(message)).or_default() += 1;
+                    let kind = kind(message);
+                    self.effects.on_send(me, *to, &kind);
+                    *self.messages.by_kind.entry(kind).or_default() += 1;
                     let tag = self.ledger.monitor.on_send(me, Some(message));
                     if replayer.group().contains(*to) {
                         self.flights.insert(*id, (tag, message.clone()));
@@ -280,7 +284,7 @@ impl<'a> ReplayJudge<'a> {
             served: self.is_served(plan),
             measured_messages: None,
             down: self.down.len(),
-            struck: vec![Struck::Yes; plan.config.faults.len()],
+            struck: self.effects.struck(now as f64 / run.header.unit),
             cut_off,
         };
         let mut report = report(self.entry, plan, facts, &self.ledger.meter, &self.ledger.monitor);

@@ -145,6 +145,21 @@ fn one_lost_message_is_the_same_in_every_world() {
 }
 
 #[test]
+fn a_fault_without_effect_is_named_in_every_world_and_in_replays() {
+    let folder = Folder::new("without-effect");
+    for world in ["sim", "threads", "tcp", "udp"] {
+        let record = folder.file("none.run");
+        let run = run(&format!(
+            "run central -n 3 --hold 0 --fault lose:/Grant#99 --world {world} --unit 2 --record {record} --format json"
+        ));
+        let named = run["faults_without_effect"][0].as_str().unwrap_or_default();
+        assert_eq!(named, "lose:/Grant#99: only 2 such messages were sent", "{world}: {run}");
+        let replayed = konklave_line(&format!("replay {record}"));
+        assert_eq!(replayed.code, 0, "{world}: {}{}", replayed.out, replayed.err);
+    }
+}
+
+#[test]
 fn a_cut_loses_messages_of_its_channel_and_time() {
     let run = run(
         "run central -n 3 --initiators 2 --hold 0 --fault cut:2>0@0-1000 --world tcp --unit 2 \
