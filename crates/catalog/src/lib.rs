@@ -16,6 +16,7 @@ mod kit;
 #[cfg(feature = "network")]
 mod network;
 mod plan;
+mod program;
 mod real;
 mod report;
 mod scenario;
@@ -41,6 +42,7 @@ pub use network::{
     member::{MemberPlan, Told},
 };
 pub use plan::Plan;
+pub use program::{name_program, program};
 pub use report::{
     ArrangementsReport, BoundReport, CheckReport, Messages, RunReport, SymmetryReport, Verdict,
     ViolationReport,
@@ -228,7 +230,12 @@ pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Str
 
 /// The command that repeats a run.
 fn command(entry: &Entry, verb: &str, plan: &Plan) -> String {
-    format!("konklave {verb} {} {}", entry.sheet.name, plan.scenario.to_args())
+    format!("{} {}", plan.program, arguments(entry, verb, plan))
+}
+
+/// The same without the program.
+fn arguments(entry: &Entry, verb: &str, plan: &Plan) -> String {
+    format!("{verb} {} {}", entry.sheet.name, plan.scenario.to_args())
 }
 
 /// A number that changes when the data sheet does.

@@ -111,7 +111,7 @@ pub fn tolerance(entry: &Entry, n: usize, set: &[String]) -> Result<Vec<Row>, Er
         let scenario = Scenario { set: set.to_vec(), ..scenario(n, seed) };
         let outcome = entry.simulate(&entry.plan(scenario.clone())?, true)?;
         let Some(run) = outcome.run else { continue };
-        let (moments, time) = roles::moments(&run);
+        let (moments, time) = roles::moments(&run, entry.problem.conditions);
         let mut faults: Vec<(Fault, String)> = Vec::new();
         for (role, cases) in moments {
             let crash = |(node, step): (u32, usize)| format!("crash:{node}@#{step}");

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use konklave_algorithms::ProblemSheet;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -97,7 +98,7 @@ impl Entry {
             };
             let report = self.simulate(&self.plan(scenario)?, false)?.report;
             holds &= report.verdict == Verdict::Ok;
-            Ok(Measured::of(self.problem.name, &report))
+            Ok(Measured::of(self.problem, &report))
         };
         let only = |place: usize, times: u32| {
             (0..n).map(|p| if p == place { times } else { 0 }).collect::<Vec<u32>>()
@@ -153,7 +154,7 @@ impl Entry {
                 ..Scenario::default()
             };
             let report = self.simulate(&self.plan(scenario)?, false)?.report;
-            Ok(Measured::of(self.problem.name, &report).sync_delay.map(|range| range.max))
+            Ok(Measured::of(self.problem, &report).sync_delay.map(|range| range.max))
         };
         (0..n)
             .map(|i| (0..n).map(|j| if i == j { Ok(None) } else { delay(i, j) }).collect())
@@ -171,20 +172,20 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(problem: &str, report: &RunReport) -> Self {
-        let measures = report.problem.get(problem);
+    fn of(problem: &ProblemSheet, report: &RunReport) -> Self {
+        let (measures, names) = (report.problem.get(problem.name), problem.measures);
         let range = |name: &str| {
             let spread = measures?.get(name)?;
-            let part = |part: &str| spread.get(part).and_then(Value::as_f64);
+            let part = |part: &str| spread.get(part).unwrap_or(spread).as_f64();
             Some(Range { min: part("min")?, max: part("max")? })
         };
-        let entries = measures.and_then(|m| m.get("entries")).and_then(Value::as_f64);
+        let entries = measures.and_then(|m| m.get(names.entries)).and_then(Value::as_f64);
         Self {
             messages: report.messages.sent as f64,
             entries: entries.unwrap_or(0.0).max(1.0),
-            wait: range("wait"),
-            response: range("response"),
-            sync_delay: range("sync_delay"),
+            wait: range(names.wait),
+            response: range(names.response),
+            sync_delay: range(names.sync_delay),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use konklave_process::{ClientEvent, Condition, Lasting};
 use konklave_trace::{EffectRecord, Entry, InputRecord, Run, Step, kind_of};
 use serde::Serialize;
 
@@ -51,7 +52,10 @@ enum Phase {
 
 /// For each role, the nodes that have it and after which steps, in the first third of the run: later, many
 /// clients are done. Also the time of the last entry, in T.
-pub(super) fn moments(run: &Run) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
+pub(super) fn moments(
+    run: &Run,
+    conditions: &[Condition],
+) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
     let steps: Vec<&Step> = run
         .entries
         .iter()
@@ -62,14 +66,14 @@ pub(super) fn moments(run: &Run) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
         .collect();
     let nodes = &run.header.nodes;
     let coordinator = coordinator(nodes, &steps);
-    let helps = helps(&steps);
+    let helps = helps(&steps, conditions);
     let last = steps.iter().rposition(|step| grants(step)).unwrap_or(0);
     let mut phases: BTreeMap<u32, Phase> = nodes.iter().map(|&p| (p, Phase::Idle)).collect();
     let mut token =
         steps.iter().any(|s| carries_token(s)).then(|| nodes.first().copied()).flatten();
     let mut moments: BTreeMap<Role, Vec<(u32, usize)>> = BTreeMap::new();
     for (i, step) in steps.iter().enumerate().take(last / 3) {
-        phases.insert(step.node, phase_after(step, phases[&step.node]));
+        phases.insert(step.node, phase_after(step, phases[&step.node], conditions));
         token = token_after(step, token);
         // The world begins when all have started.
         if i + 1 < nodes.len() {
@@ -119,13 +123,13 @@ struct Help {
 
 /// Who helps whom, and when: an idle process that sends because a message arrives while someone
 /// waits.
-fn helps(steps: &[&Step]) -> BTreeMap<u32, Vec<Help>> {
+fn helps(steps: &[&Step], conditions: &[Condition]) -> BTreeMap<u32, Vec<Help>> {
     let mut helps: BTreeMap<u32, Vec<Help>> = BTreeMap::new();
     let mut waiting: BTreeMap<u32, usize> = BTreeMap::new();
     let mut phases: BTreeMap<u32, (Phase, usize)> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
         let (before, since) = phases.get(&step.node).copied().unwrap_or((Phase::Idle, 0));
-        let after = phase_after(step, before);
+        let after = phase_after(step, before, conditions);
         phases.insert(step.node, (after, if after == before { since } else { at }));
         match after {
             Phase::Waiting => {
@@ -186,9 +190,15 @@ fn grants(step: &Step) -> bool {
     step.effects.iter().any(|effect| matches!(effect, EffectRecord::Indicate(_)))
 }
 
-fn phase_after(step: &Step, before: Phase) -> Phase {
+fn phase_after(step: &Step, before: Phase, conditions: &[Condition]) -> Phase {
+    let waits = |request| {
+        let waiting = conditions.iter().filter(|condition| condition.what == Lasting::Waiting);
+        waiting
+            .flat_map(|condition| condition.begins)
+            .any(|event| *event == ClientEvent::Request(request))
+    };
     let phase = match &step.input {
-        InputRecord::Request(body) if kind_of(body) == "Acquire" => Phase::Waiting,
+        InputRecord::Request(body) if waits(kind_of(body)) => Phase::Waiting,
         InputRecord::Request(_) => Phase::Idle,
         InputRecord::Start
         | InputRecord::Recover { .. }
