@@ -10,6 +10,7 @@ mod commands;
 pub mod config;
 mod daemon;
 pub mod failure;
+mod program;
 pub mod protocol;
 pub mod recorder;
 pub mod server;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 pub use args::Command;
 pub use failure::Failure;
+pub use program::name_program;
 pub use wrapper::helper;
 
 use args::{ElectArgs, JsonLayout, LockArgs, RunArgs};

@@ -51,7 +51,7 @@ pub(crate) fn run(
             .collect::<Result<_, _>>()?,
         detect_after: plan.config.detect_after.map(|t| world.unit.mul_f64(t)),
         time_limit: world.unit.mul_f64(plan.config.time_limit.min(PATIENCE)),
-        warn: |warning| eprintln!("konklave: {warning}"),
+        warn: |warning| eprintln!("{}: {warning}", crate::program()),
         ..NetConfig::default()
     };
     let recorder = record.then(|| {

@@ -155,7 +155,8 @@ impl Picture {
             "pdf" | "jpg" | "jpeg" | "gif" | "webp" | "eps" | "tex" | "html" | "htm" => {
                 let file = path.display();
                 return Err(Error::Usage(format!(
-                    "{file}: pictures end in .svg or .png; `konklave export` writes further forms"
+                    "{file}: pictures end in .svg or .png; `{} export` writes further forms",
+                    konklave_catalog::program()
                 )));
             }
             _ => false,

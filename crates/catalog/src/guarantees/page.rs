@@ -38,9 +38,10 @@ pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
          crashes and stays down, and every other process learns of it at some time. The crashed process is *idle* if\n\
          its client is idle and it has no work for others, *waiting* or *holder* if its client waits or holds, and\n\
          *arbiter* if its client is idle but it has work for others.\n\n\
-         The command `konklave guarantees --markdown --cache book/guarantees.json` makes this page; the file also has\n\
+         The command `{} guarantees --markdown --cache book/guarantees.json` makes this page; the file also has\n\
          the numbers of states. With `--witnesses DIR` it records a run for every *no*.\n",
-        bounds.states
+        bounds.states,
+        crate::program()
     );
     for rows in rows.chunk_by(|a, b| a.algorithm == b.algorithm) {
         section(rows, bounds, &mut page);

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::ProgressBar;
-use konklave_catalog::Error;
+use konklave_catalog::{Error, program};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
         TableFormat::Csv => print_csv(&rows.iter().map(csv).collect::<Vec<_>>())?,
     }
     if let Some(folder) = &args.output {
-        tell!("konklave: wrote recordings and pictures to {}", folder.display());
+        tell!("wrote recordings and pictures to {}", folder.display());
     }
     Ok(if rows.iter().all(|row| row.confirmed) { 0 } else { 1 })
 }
@@ -142,9 +142,10 @@ fn measure(statements: &[&'static Statement], folder: Option<&Path>) -> Result<V
 }
 
 fn measure_one(statement: &'static Statement, folder: Option<&Path>) -> Result<Row, Error> {
-    let failed = |why: String| Error::Unavailable(format!("konklave {}: {why}", statement.command));
-    let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
-    let mut command = Command::new(program);
+    let failed =
+        |why: String| Error::Unavailable(format!("{} {}: {why}", program(), statement.command));
+    let executable = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
+    let mut command = Command::new(executable);
     command.args(statement.command.split_whitespace()).args(["--format", "json"]);
     let is_drawn = matches!(statement.command.split_whitespace().next(), Some("run" | "check"));
     if let Some(folder) = folder.filter(|_| is_drawn) {
@@ -168,7 +169,7 @@ fn measure_one(statement: &'static Statement, folder: Option<&Path>) -> Result<R
         measured,
         verdict: statement.verdict,
         remark: statement.remark,
-        command: format!("konklave {}", typed(statement.command)),
+        command: format!("{} {}", program(), typed(statement.command)),
     })
 }
 
