@@ -2,7 +2,7 @@
 
 use konklave_process::{
     AnyApplication, AnyMonitor, AnyProcess, Application, Context, Effect, Group, Host, Input,
-    Inspect, Monitor, Verdict,
+    Inspect, Verdict,
 };
 
 use crate::draws::Draws;
@@ -136,7 +136,7 @@ impl Model {
                     state.flight.remove(i as usize);
                 if !state.is_up(to) || self.is_cut(state, from, to) {
                     if let Content::Message(message) = &content {
-                        state.ledger.monitor.on_lost(message);
+                        state.ledger.on_lost(message);
                     }
                     if let Some(log) = log {
                         log.lost(id);
@@ -150,7 +150,7 @@ impl Model {
                     }
                     Content::Stamp(stamp) => (None, Input::Stamp { from, stamp }),
                 };
-                let received = state.ledger.monitor.on_receive(me, message.as_ref(), &tag);
+                let received = state.ledger.on_receive(me, message.as_ref(), &tag);
                 received.and(self.step(state, to, input, id, draws, log))
             }
             Action::Fire(i) => {
@@ -174,7 +174,7 @@ impl Model {
             Action::AppMessage(from, to) => {
                 state.spent.app_messages += 1;
                 let sender = self.group.id(from as usize);
-                let tag = state.ledger.monitor.on_send(sender, None);
+                let tag = state.ledger.on_send(sender, None);
                 let stamp = state.processes[from as usize].stamp();
                 let id = log.as_mut().map_or(0, |log| {
                     log.happened(WorldEvent::AppMessage(sender, self.group.id(to as usize)))
@@ -219,7 +219,7 @@ impl Model {
                 state.spent.losses += 1;
                 let flight = state.flight.remove(i as usize);
                 if let Content::Message(message) = &flight.content {
-                    state.ledger.monitor.on_lost(message);
+                    state.ledger.on_lost(message);
                 }
                 if let Some(log) = log {
                     log.lost(flight.id);
@@ -230,7 +230,7 @@ impl Model {
                 state.spent.duplicates += 1;
                 let copy = state.flight[i as usize].clone();
                 if let Content::Message(message) = &copy.content {
-                    state.ledger.monitor.on_duplicated(message);
+                    state.ledger.on_duplicated(message);
                 }
                 if let Some(log) = log {
                     log.duplicated(copy.id);
@@ -352,7 +352,7 @@ impl Model {
             verdict = verdict.and(self.perform(state, place, effect, id));
         }
         let process = &state.processes[place as usize];
-        let judged = verdict.and(state.ledger.monitor.after_step(me, process));
+        let judged = verdict.and(state.ledger.after_step(me, process));
         judged.and(over(state.sent, &self.options))
     }
 
@@ -370,7 +370,7 @@ impl Model {
                     return outside_group(me, to);
                 };
                 state.sent += u32::from(self.options.counts());
-                let tag = state.ledger.monitor.on_send(me, Some(&message));
+                let tag = state.ledger.on_send(me, Some(&message));
                 let content = Content::Message(message);
                 insert(state, Flight { channel: (place, to as u32), content, tag, id });
             }

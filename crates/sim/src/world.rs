@@ -125,7 +125,7 @@ where
         let seen = self.observer.on_send(self.now, from, to, &message);
         self.counts.sent += 1;
         self.kinds.count(&message);
-        let tag = self.ledger.monitor.on_send(from, Some(&message));
+        let tag = self.ledger.on_send(from, Some(&message));
         let Some(place) = group.place_near(to, place) else {
             return self.violate(Violation::stranger(from, to));
         };
@@ -158,7 +158,7 @@ where
             Fate::ArrivesTwice(first, second) => {
                 self.faulty = true;
                 self.counts.duplicated += 1;
-                self.ledger.monitor.on_duplicated(&message);
+                self.ledger.on_duplicated(&message);
                 self.observer.on_duplicated(self.now, &tags.1);
                 push(first, message.clone(), tags.clone());
                 push(second, message, tags);
@@ -175,7 +175,7 @@ where
     ) {
         self.faulty = true;
         self.counts.lost += 1;
-        self.ledger.monitor.on_lost(message);
+        self.ledger.on_lost(message);
         self.observer.on_lost(self.now, from, to, seen);
     }
 
@@ -228,7 +228,7 @@ where
             let own = group.place(from).expect("who asks is a member");
             let place = if other >= own { other + 1 } else { other };
             let to = group.id(place);
-            let tag = self.ledger.monitor.on_send(from, None);
+            let tag = self.ledger.on_send(from, None);
             let seen = self.observer.on_app_message(self.now, from, to);
             let at = self.now + self.network.delay(from, to, &mut self.rng);
             if self.network.is_separated(from, to, group) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, Application, Effect, End,
-    Input, Ledger, Monitor, ProcessId, ProcessSet, Verdict, Violation,
+    Input, Ledger, ProcessId, ProcessSet, Verdict, Violation,
 };
 use konklave_trace::{
     Audit, Difference, EffectRecord, Entry as RunEntry, Footer, IncidentKind, InputRecord, Place,
@@ -80,7 +80,7 @@ impl<'a> ReplayJudge<'a> {
                         self.faulty = true;
                         self.messages.lost += 1;
                         if let Some((_, message)) = self.flights.remove(&id) {
-                            self.ledger.monitor.on_lost(&message);
+                            self.ledger.on_lost(&message);
                         }
                     }
                     _ => {}
@@ -117,7 +117,7 @@ impl<'a> ReplayJudge<'a> {
             (Input::Message { message, .. }, InputRecord::Message { id, .. }) => {
                 self.messages.delivered += 1;
                 if let Some((tag, _)) = self.flights.remove(id) {
-                    let verdict = self.ledger.monitor.on_receive(me, Some(&message), &tag);
+                    let verdict = self.ledger.on_receive(me, Some(&message), &tag);
                     self.note(verdict);
                 }
             }
@@ -136,7 +136,7 @@ impl<'a> ReplayJudge<'a> {
                 (Effect::Send { to, message }, EffectRecord::Send { id, .. }) => {
                     self.messages.sent += 1;
                     *self.messages.by_kind.entry(kind(message)).or_default() += 1;
-                    let tag = self.ledger.monitor.on_send(me, Some(message));
+                    let tag = self.ledger.on_send(me, Some(message));
                     if replayer.group().contains(*to) {
                         self.flights.insert(*id, (tag, message.clone()));
                     } else {
@@ -154,7 +154,7 @@ impl<'a> ReplayJudge<'a> {
             }
         }
         if let Some(place) = replayer.group().place(me) {
-            let verdict = self.ledger.monitor.after_step(me, &replayer.processes()[place]);
+            let verdict = self.ledger.after_step(me, &replayer.processes()[place]);
             self.note(verdict);
         }
     }
@@ -264,7 +264,8 @@ impl<'a> ReplayJudge<'a> {
             served: self.is_served(plan),
             cut_off,
         };
-        let mut report = report(self.entry, plan, facts, &self.ledger.meter, &self.ledger.monitor);
+        let mut report =
+            report(self.entry, plan, facts, self.ledger.meter(), self.ledger.monitor());
         doubt_time_bounds(&mut report, plan);
         report.command += &command(world, plan.setup.unit);
         let summary = serde_json::to_value(&report).unwrap_or_default();
