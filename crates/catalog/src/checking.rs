@@ -340,12 +340,12 @@ pub(crate) fn record(
     Run { header, entries, footer: Some(footer) }
 }
 
-/// The story of a witness of `group`, line by line, from the first step after all have started.
-pub fn story(group: &Group, witness: &Witness) -> Vec<String> {
+/// A witness of `group` as a run whose clock counts steps.
+pub fn witness_run(group: &Group, witness: &Witness) -> Run {
     let mut header = Header::new("", group.members().iter().map(|p| p.0).collect());
     count_steps(&mut header);
     let entries = entries_of(witness, Memory::Saved);
-    told(&Run { header, entries, footer: None }, witness.starts)
+    Run { header, entries, footer: None }
 }
 
 fn count_steps(header: &mut Header) {
@@ -416,8 +416,8 @@ fn entries_of(witness: &Witness, memory: Memory) -> Vec<RunEntry> {
     entries
 }
 
-/// The entries after the first `skip`, one line each.
-pub(crate) fn told(run: &Run, skip: usize) -> Vec<String> {
+/// The entries of `run` after the first `skip`, one line each.
+pub fn told(run: &Run, skip: usize) -> Vec<String> {
     let messages = konklave_trace::messages::messages(run);
     let line = |entry: &RunEntry| match entry {
         RunEntry::Step(step) => {

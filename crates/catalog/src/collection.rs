@@ -105,6 +105,13 @@ impl Catalog {
             serde_json::Value::Null => Scenario {
                 nodes: Some(run.header.nodes.len()),
                 topology: Some(run.header.topology.clone()).filter(|t| !t.is_empty()),
+                ids: Some(ids_of(&run.header)),
+                set: run
+                    .header
+                    .chosen
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect(),
                 mistake: run.header.mistake.clone(),
                 seed: Some(run.header.seed),
                 ..Scenario::default()
@@ -134,4 +141,10 @@ impl Catalog {
         }
         Ok((entry, plan))
     }
+}
+
+/// The ids of the members, as `--ids` has them.
+fn ids_of(header: &Header) -> String {
+    let ids: Vec<String> = header.nodes.iter().map(u32::to_string).collect();
+    ids.join(",")
 }

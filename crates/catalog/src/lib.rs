@@ -24,7 +24,7 @@ mod simulate;
 pub mod tolerance;
 mod verify;
 
-pub use checking::{CheckPlan, Checked, Extreme, story};
+pub use checking::{CheckPlan, Checked, Extreme, told, witness_run};
 pub use collection::Catalog;
 pub use costs::{CostRow, LockCosts, Range};
 pub use error::Error;
@@ -48,7 +48,7 @@ pub use report::{
     ViolationReport,
 };
 pub use scenario::{Load, Scenario};
-pub use simulate::{Outcome, simulated_story};
+pub use simulate::{Outcome, simulated_run};
 
 use std::fmt;
 use std::io::{self, Write};
@@ -252,16 +252,22 @@ fn sheet_hash(sheet: &DataSheet) -> String {
 
 /// The header of a recording of `plan`.
 fn header(entry: &Entry, plan: &Plan, world: &str) -> Header {
-    let setup = &plan.setup;
+    Header {
+        world: world.into(),
+        command: command(entry, "run", plan),
+        scenario: serde_json::to_value(&plan.scenario).unwrap_or_default(),
+        ..header_of_setup(entry, &plan.setup, plan.config.seed)
+    }
+}
+
+/// The header of a recording of `setup`, without the scenario that led to it.
+fn header_of_setup(entry: &Entry, setup: &Setup, seed: u64) -> Header {
     let mut header = Header::new(entry.name(), setup.group.members().iter().map(|p| p.0).collect());
     header.sheet = sheet_hash(&entry.sheet);
     header.topology = setup.topology.name.clone();
-    header.seed = plan.config.seed;
-    header.world = world.into();
+    header.seed = seed;
     header.mistake = setup.mistake.map(str::to_owned);
     header.chosen =
         setup.chosen.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    header.command = command(entry, "run", plan);
-    header.scenario = serde_json::to_value(&plan.scenario).unwrap_or_default();
     header
 }
