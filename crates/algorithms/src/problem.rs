@@ -170,6 +170,11 @@ impl Property {
         Self { watch: judge_order, ..self }
     }
 
+    /// The same with a word that takes a number; judges find it by [`Watch::number`].
+    pub const fn with_number(self, number: Number) -> Self {
+        Self { number, ..self }
+    }
+
     /// The same, where judges watch for it only if it is named, or with a number.
     pub const fn watching(self, number: Number, watch: fn(&mut Watch, Option<u32>)) -> Self {
         Self { number, watch, ..self }
@@ -240,7 +245,7 @@ impl Property {
     /// Every problem: the search counts the messages.
     pub const BOUND: Self =
         Self::new("bound", &["bound"], "no run has more than K messages (bound:K)")
-            .watching(Number::Required, |_, _| {});
+            .with_number(Number::Required);
 
     /// The properties that every world judges for every problem.
     pub const COMMON: &'static [Self] = &[

@@ -42,7 +42,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
                 &["limit"],
                 "no client is told more than K (limit:K)",
             )
-            .watching(Number::Required, |_, _| {}),
+            .with_number(Number::Required),
         ],
         guarantees: &["counted", "deadlock", "quiescence"],
         safety: &["no lost increment"],
