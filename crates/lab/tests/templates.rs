@@ -95,6 +95,7 @@ mod own_problem {
         assert!(all.wait.is_some_and(|wait| wait > 0.0 && wait < 2.0), "{all:?}");
         let table = entry().lock_costs(3, 1).expect("it runs").expect("a group of three");
         assert_eq!((table.entry.min, table.entry.max), (0.0, 2.0));
+        assert_eq!((table.response, table.busy_response), (None, None), "it is not measured");
     }
 
     #[test]

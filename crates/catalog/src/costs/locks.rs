@@ -24,15 +24,15 @@ pub struct LockCosts {
     pub contended: Range,
     /// From request to entry, alone.
     pub entry: Range,
-    /// From request to exit, alone, when one stays for T.
-    pub response: Range,
+    /// From request to exit, alone, when one stays for T; none where the problem does not measure it.
+    pub response: Option<Range>,
     /// From an exit to the next entry when all want in, again and again, and stay so long that
     /// every request has arrived where it should.
     pub sync_delay: Option<Range>,
     /// The same when they leave at once.
     pub hasty_delay: Option<Range>,
     /// From request to exit when all want in ten times and stay for T.
-    pub busy_response: Range,
+    pub busy_response: Option<Range>,
     /// Whether all runs went well and every formula of the data sheet held.
     pub holds: bool,
 }
@@ -118,21 +118,20 @@ impl Entry {
         let once = [run(all(1), 0.0)?, run(all(1), long)?];
         let per_entry = once.iter().chain([&hasty, &patient, &busy]);
         let nothing = Range::just(0.0);
-        let spread = |pick: fn(&Measured) -> Option<Range>| {
-            Range::over(lone.iter().filter_map(pick)).unwrap_or(nothing)
-        };
+        let spread =
+            |pick: fn(&Measured) -> Option<Range>| Range::over(lone.iter().filter_map(pick));
         Ok(LockCosts {
             algorithm: self.name(),
             nodes: n,
             again: Range::over(again).unwrap_or(nothing),
             contended: Range::over(per_entry.map(|m| Range::just(m.messages / m.entries)))
                 .unwrap_or(nothing),
-            entry: spread(|m| m.wait),
+            entry: spread(|m| m.wait).unwrap_or(nothing),
             response: spread(|m| m.response),
             sync_delay: patient.sync_delay,
             hasty_delay: hasty.sync_delay,
-            busy_response: busy.response.unwrap_or(nothing),
-            lone: spread(|m| Some(Range::just(m.messages))),
+            busy_response: busy.response,
+            lone: spread(|m| Some(Range::just(m.messages))).unwrap_or(nothing),
             holds,
         })
     }

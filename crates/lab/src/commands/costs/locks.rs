@@ -80,7 +80,10 @@ fn cells(row: &LockCosts) -> [String; 9] {
         row.again.to_string(),
         row.contended.to_string(),
         row.entry.to_string(),
-        format!("{}; {}", row.response, row.busy_response),
+        match (row.response, row.busy_response) {
+            (None, None) => optional(None),
+            (lone, busy) => format!("{}; {}", optional(lone), optional(busy)),
+        },
         optional(row.sync_delay),
         optional(row.hasty_delay),
     ]
