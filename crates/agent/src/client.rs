@@ -12,6 +12,7 @@ use tokio::net::UnixStream;
 
 use crate::clock::Moment;
 use crate::failure::Failure;
+use crate::program::program;
 use crate::protocol::{
     Answer, Call, Event, FailureKind, FrameError, Frames, Reply, Request, VERSION, encode, millis,
 };
@@ -216,18 +217,18 @@ fn gone(why: &io::Error) -> Failure {
 }
 
 fn no_agent(socket: &Path, why: &io::Error) -> Failure {
-    let place = socket.display();
+    let (place, program) = (socket.display(), program());
     match why.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
             Failure::Unavailable(format!(
                 "no agent listens at {place}\n  \
-                 start an agent:       konklave agent --dev\n  \
+                 start an agent:       {program} agent --dev\n  \
                  or name its socket:   --socket PATH, or KONKLAVE_SOCKET"
             ))
         }
         io::ErrorKind::PermissionDenied => Failure::Forbidden(format!(
             "no access to the socket {place}: {why}\n  \
-             the agent's user can allow it: konklave agent --allow-users or --allow-groups"
+             the agent's user can allow it: {program} agent --allow-users or --allow-groups"
         )),
         _ => Failure::Unavailable(format!("cannot reach the agent at {place}: {why}")),
     }

@@ -81,7 +81,7 @@ impl Failure {
     pub fn report(&self) -> u8 {
         let code = self.exit_code();
         if code != 0 {
-            eprintln!("konklave: {self}");
+            eprintln!("{}: {self}", crate::program::program());
         }
         code
     }

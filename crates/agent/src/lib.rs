@@ -13,6 +13,7 @@ mod descriptors;
 pub mod failure;
 mod keys;
 mod newcomers;
+mod program;
 pub mod protocol;
 pub mod recorder;
 pub mod server;
@@ -24,6 +25,7 @@ use std::time::Duration;
 
 pub use args::Command;
 pub use failure::Failure;
+pub use program::name_program;
 pub use wrapper::helper;
 
 use args::{ElectArgs, JsonLayout, LockArgs, RunArgs};

@@ -32,6 +32,7 @@ use self::watchdog::Watchdog;
 use crate::client::{Client, accept, unexpected};
 use crate::clock::Moment;
 use crate::failure::{Failure, LOST};
+use crate::program::program;
 use crate::protocol::{Answer, ClaimKind, Event, Refusal, Reply, Request, millis};
 use nix::sys::signal::{Signal, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -237,9 +238,10 @@ async fn late(time: Option<Duration>) {
 }
 
 fn silent() -> Failure {
-    Failure::Unavailable(
-        "the agent does not answer: it may hang or be stopped; try `konklave doctor`".into(),
-    )
+    Failure::Unavailable(format!(
+        "the agent does not answer: it may hang or be stopped; try `{} doctor`",
+        program()
+    ))
 }
 
 /// How the wait for a grant ended: with a grant, or with an exit code.
@@ -463,8 +465,10 @@ fn refused(job: &Job, why: Refusal, message: &str) -> u8 {
         (Refusal::Timeout, Some(wait)) => {
             let wait = wait.as_secs_f64();
             eprintln!(
-                "konklave: {} was not obtained within {wait} s (--timeout); `konklave why {}` explains why",
-                job.name, job.name
+                "konklave: {} was not obtained within {wait} s (--timeout); `{} why {}` explains why",
+                job.name,
+                program(),
+                job.name
             );
         }
         _ => eprintln!("konklave: {} was not obtained: {message}", job.name),

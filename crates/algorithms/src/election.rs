@@ -31,7 +31,7 @@ pub mod virtual_tree_wave;
 pub use measures::{Measures, Summary};
 pub use properties::Properties;
 pub use ring::Direction;
-pub use sheet::SHEET;
+pub use sheet::{FOLLOWING, LEADING, SHEET};
 pub use starters::Starters;
 
 use konklave_process::{Process, ProcessId};

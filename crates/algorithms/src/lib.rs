@@ -26,6 +26,8 @@ pub use sheet::{
     Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Switch, Winner,
 };
 
+use std::collections::BTreeMap;
+
 use konklave_process::{Application, Data, Inspect, Meter, Monitor, ProcessId};
 use serde::Serialize;
 
@@ -179,6 +181,8 @@ pub struct Watch {
     pub slips: Option<u32>,
     /// No leader is deposed by a message of another process.
     pub stability: bool,
+    /// The numbers of the properties that are named with one, by their words.
+    pub numbers: BTreeMap<&'static str, u32>,
 }
 
 /// How happened-before order is treated.
@@ -204,6 +208,12 @@ impl Watch {
             overtaking: None,
             slips: None,
             stability: false,
+            numbers: BTreeMap::new(),
         }
+    }
+
+    /// The number that the user gave for the property `word`: 3 for `--property word:3`.
+    pub fn number(&self, word: &str) -> Option<u32> {
+        self.numbers.get(word).copied()
     }
 }

@@ -31,7 +31,7 @@ pub mod voting;
 pub use clients::Clients;
 pub use measures::{Fairness, Measured, Measures, Moment, OpenLoad, Summary};
 pub use properties::{Knowledge, Properties};
-pub use sheet::SHEET;
+pub use sheet::{INSIDE, SHEET, WAITING};
 
 use std::fmt;
 

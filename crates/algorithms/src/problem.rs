@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use konklave_process::Condition;
 use serde::Serialize;
+
+use crate::{Order, Watch};
 
 /// The measures of a run, each by its name.
 pub type Measures<'a> = &'a dyn Fn(&str) -> Option<f64>;
@@ -20,6 +23,10 @@ pub struct ProblemSheet {
     pub safety: &'static [&'static str],
     /// The violations that a judge can only see at the end of a run: after them the property is broken for good.
     pub at_end: &'static [&'static str],
+    /// The conditions of clients that diagrams show as bars.
+    pub conditions: &'static [Condition],
+    /// The measures of a run that `costs` shows.
+    pub measures: CostMeasures,
     /// Whether clients make requests.
     pub asks: bool,
     /// Whether a served client keeps its grant for a while (`--hold`).
@@ -50,6 +57,8 @@ impl ProblemSheet {
         guarantees: &["deadlock", "livelock", "quiescence"],
         safety: &[],
         at_end: &[],
+        conditions: &[],
+        measures: CostMeasures::NONE,
         asks: true,
         holds: false,
         takes_turns: false,
@@ -91,8 +100,27 @@ impl fmt::Display for ProblemSheet {
     }
 }
 
-/// A property that is judged, under its word for the command line (`--property`).
+/// The names of measures in the summary of a run, for the columns of `costs`; empty where a problem has no such
+/// measure. A measure is a number, or the parts `min`, `mean` and `max` of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CostMeasures {
+    /// How often clients were served.
+    pub entries: &'static str,
+    /// From request to service.
+    pub wait: &'static str,
+    /// From request to the end of the service.
+    pub response: &'static str,
+    /// From the end of a service to the next one, while a client waits.
+    pub sync_delay: &'static str,
+}
+
+impl CostMeasures {
+    /// None of them.
+    pub const NONE: Self = Self { entries: "", wait: "", response: "", sync_delay: "" };
+}
+
+/// A property that is judged, under its word for the command line (`--property`).
+#[derive(Clone, Copy, Debug)]
 pub struct Property {
     /// The word.
     pub word: &'static str,
@@ -100,15 +128,59 @@ pub struct Property {
     pub broken_by: &'static [&'static str],
     /// Its meaning in a few words.
     pub meaning: &'static str,
+    /// Whether the word takes a number, as in `bypass:2`. Judges find it in [`Watch::number`].
+    pub number: Number,
+    /// What judges watch if the property is named, besides its number.
+    pub watch: fn(&mut Watch, Option<u32>),
+}
+
+/// Whether the word of a property takes a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Number {
+    /// It takes none.
+    None,
+    /// It may have one.
+    Optional,
+    /// It must have one.
+    Required,
+}
+
+impl PartialEq for Property {
+    fn eq(&self, other: &Self) -> bool {
+        (self.word, self.broken_by, self.meaning) == (other.word, other.broken_by, other.meaning)
+    }
+}
+
+impl Eq for Property {}
+
+/// Judges the order of events, which is judged only if it is named or guaranteed.
+fn judge_order(watch: &mut Watch, _number: Option<u32>) {
+    watch.order = Order::Judge;
 }
 
 impl Property {
-    const fn new(
+    /// A property that every run can break, with a word that takes no number.
+    pub const fn new(
         word: &'static str,
         broken_by: &'static [&'static str],
         meaning: &'static str,
     ) -> Self {
-        Self { word, broken_by, meaning }
+        Self { word, broken_by, meaning, number: Number::None, watch: |_, _| {} }
+    }
+
+    /// The same, where judges watch the order of events only for its sake.
+    pub const fn of_order(self) -> Self {
+        Self { watch: judge_order, ..self }
+    }
+
+    /// The same with a word that takes a number; judges find it by [`Watch::number`].
+    pub const fn with_number(self, number: Number) -> Self {
+        Self { number, ..self }
+    }
+
+    /// The same, where judges watch for it only if it is named, or with a number.
+    pub const fn watching(self, number: Number, watch: fn(&mut Watch, Option<u32>)) -> Self {
+        Self { number, watch, ..self }
     }
 
     /// Fences and epochs: locks and elections.
@@ -116,7 +188,8 @@ impl Property {
         "fence",
         &["growing fences", "growing epochs"],
         "fence numbers and epochs only grow",
-    );
+    )
+    .watching(Number::None, |watch, _| watch.fence = true);
     /// Locks of any kind.
     pub const EXCLUSION: Self =
         Self::new("exclusion", &["mutual exclusion"], "at most one is inside");
@@ -131,13 +204,15 @@ impl Property {
         "agreement",
         &["agreement"],
         "in the end all name the same leader, or have the same messages",
-    );
+    )
+    .of_order();
     /// Leaders of any kind.
     pub const STABILITY: Self = Self::new(
         "stability",
         &["stability"],
         "no leader is deposed by a message of another process (judged on request only)",
-    );
+    )
+    .watching(Number::None, |watch, _| watch.stability = true);
     /// Leaders of any kind.
     pub const ALIVE: Self =
         Self::new("alive", &["live leader"], "in the end no process follows a crashed leader");
@@ -146,13 +221,14 @@ impl Property {
         Self::new("termination", &["termination"], "in the end all know who leads");
     /// Groups and multicasts.
     pub const TOTAL: Self =
-        Self::new("total", &["total order"], "all deliver the messages in one order");
+        Self::new("total", &["total order"], "all deliver the messages in one order").of_order();
     /// Groups and multicasts.
     pub const UNIFORM: Self = Self::new(
         "uniform",
         &["uniform agreement", "total order", "uniform delivery"],
         "all deliver the same messages in the same order, and only messages that a majority holds",
-    );
+    )
+    .of_order();
     /// Groups and multicasts.
     pub const INTEGRITY: Self = Self::new(
         "integrity",
@@ -164,7 +240,15 @@ impl Property {
         "accuracy",
         &["accuracy"],
         "no live process is given up; accuracy:K, not more than K times",
-    );
+    )
+    .watching(Number::Optional, |watch, slips| match slips {
+        Some(_) => watch.slips = slips,
+        None => watch.order = Order::Judge,
+    });
+    /// Every problem: the search counts the messages.
+    pub const BOUND: Self =
+        Self::new("bound", &["bound"], "no run has more than K messages (bound:K)")
+            .with_number(Number::Required);
 
     /// The properties that every world judges for every problem.
     pub const COMMON: &'static [Self] = &[
@@ -173,7 +257,7 @@ impl Property {
             &["expected inputs", "usage"],
             "no process receives an input that its assumptions rule out",
         ),
-        Self::new("bound", &["bound"], "no run has more than K messages (bound:K)"),
+        Self::BOUND,
         Self::new("deadlock", &["deadlock"], "nobody waits for ever"),
         Self::new("quiescence", &["quiescence"], "in the end every process is at rest"),
         Self::new("livelock", &["livelock"], "no run goes round for ever"),

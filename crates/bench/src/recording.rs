@@ -128,7 +128,7 @@ fn pictures(runs: u32, as_json: bool) -> Result<(), String> {
     let recorder = Watcher { recorder: Recorder::<Run>::new(header) };
     let Watcher { recorder } = go::<RicartAgrawala, _>(&scene, recorder);
     let run = recorder.finish(None);
-    let options = Options::default();
+    let options = Options::of(konklave_algorithms::mutex::SHEET.conditions);
     let mut bytes = 0;
     type Draw = fn(&Run, &Options) -> String;
     let forms: [(&str, Draw); 2] = [("SVG", svg::draw), ("player", html)];

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use konklave_algorithms::{Order, ProblemSheet, Setup, Watch, Workload};
+use konklave_algorithms::problem::{Number, Property};
+use konklave_algorithms::{ProblemSheet, Setup, Watch, Workload};
 use konklave_check::{
     Bounded, CheckpointError, Checkpoints, Model, Moment, Options, Outcome, Progress, Victim,
     Witness, WorldEvent,
@@ -16,7 +17,7 @@ use serde_json::json;
 
 use crate::kit::{emit, explain};
 use crate::report::{CheckReport, SymmetryReport};
-use crate::{Entry, Error, Plan, command, header};
+use crate::{Entry, Error, Plan, arguments, command, header};
 
 /// Options of a check besides its plan.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +99,8 @@ pub(crate) fn check(
         options.coordinator = entry.coordinator(plan)?;
     }
     let model = model(entry, plan, &plan.workload, &judged, options);
-    let identity = command(entry, "check", plan);
+    // A checkpoint belongs to the algorithm, whichever program has it.
+    let identity = format!("konklave {}", arguments(entry, "check", plan));
     let checkpoints = Checkpoints { identity, ..check.checkpoints.clone() };
     let found = model.explore_from(&checkpoints, watch).map_err(refused)?;
     let mut report = explored(entry, plan, check, &model.options, &found);
@@ -281,28 +283,33 @@ fn watched(problem: &ProblemSheet, names: &[String]) -> Result<Watched, Error> {
                 Error::Usage(format!("--property {name}: a number is missing, as in {word}:2"))
             })
         };
-        let counts = ["bypass", "overtaking", "bound", "accuracy"];
-        if let Some(argument) = argument.filter(|_| !counts.contains(&word)) {
-            return Err(Error::Usage(format!(
-                "--property {name}: `{word}` takes no argument `{argument}`"
-            )));
-        }
-        match word {
-            "accuracy" if argument.is_some() => watch.slips = Some(most()?),
-            // A property that the algorithm does not guarantee is judged only if named.
-            "order" | "fifo" | "causal" | "total" | "uniform" | "accuracy" | "agreement" => {
-                watch.order = Order::Judge;
+        let number = match (property.number, argument) {
+            (Number::None, Some(argument)) => {
+                return Err(Error::Usage(format!(
+                    "--property {name}: `{word}` takes no argument `{argument}`"
+                )));
             }
-            "fence" => watch.fence = true,
-            "stability" => watch.stability = true,
-            "bypass" => watch.bypass = Some(most()?),
-            "overtaking" => watch.overtaking = Some(most()?),
-            "bound" => most_messages = Some(most()?),
-            _ => {}
+            (Number::None | Number::Optional, None) => None,
+            (Number::Optional | Number::Required, _) => Some(most()?),
+        };
+        if *property == Property::BOUND {
+            most_messages = number;
+        } else {
+            watch_for(property, number, &mut watch);
         }
         properties.extend(property.broken_by.iter().map(|&p| p.to_owned()));
     }
     Ok(Watched { watch, properties, most_messages })
+}
+
+/// Lets judges watch for `property`. A number that has no place of its own stands under the property's word.
+fn watch_for(property: &Property, number: Option<u32>, watch: &mut Watch) {
+    (property.watch)(watch, number);
+    let mut alone = Watch::default();
+    (property.watch)(&mut alone, number);
+    if let Some(number) = number.filter(|_| alone == Watch::default()) {
+        watch.numbers.insert(property.word, number);
+    }
 }
 
 fn budgets(plan: &Plan, options: &Options) -> BTreeMap<&'static str, serde_json::Value> {
@@ -349,12 +356,12 @@ pub(crate) fn record(
     Run { header, entries, footer: Some(footer) }
 }
 
-/// The story of a witness of `group`, line by line, from the first step after all have started.
-pub fn story(group: &Group, witness: &Witness) -> Vec<String> {
+/// A witness of `group` as a run whose clock counts steps.
+pub fn witness_run(group: &Group, witness: &Witness) -> Run {
     let mut header = Header::new("", group.members().iter().map(|p| p.0).collect());
     count_steps(&mut header);
     let entries = entries_of(witness, Memory::Saved);
-    told(&Run { header, entries, footer: None }, witness.starts)
+    Run { header, entries, footer: None }
 }
 
 fn count_steps(header: &mut Header) {
@@ -425,8 +432,8 @@ fn entries_of(witness: &Witness, memory: Memory) -> Vec<RunEntry> {
     entries
 }
 
-/// The entries after the first `skip`, one line each.
-pub(crate) fn told(run: &Run, skip: usize) -> Vec<String> {
+/// The entries of `run` after the first `skip`, one line each.
+pub fn told(run: &Run, skip: usize) -> Vec<String> {
     let messages = konklave_trace::messages::messages(run);
     let line = |entry: &RunEntry| match entry {
         RunEntry::Step(step) => {

@@ -2,10 +2,10 @@
 
 use konklave_algorithms::Algorithm;
 use konklave_algorithms::problem::{ProblemSheet, Property};
-use konklave_process::Portable;
-use konklave_trace::Run;
+use konklave_process::{Condition, Portable};
+use konklave_trace::{Header, Run};
 
-use crate::{Entry, Error, Plan, Scenario, builtin, did_you_mean};
+use crate::{Entry, Error, Plan, Scenario, builtin, did_you_mean, program};
 
 /// A collection of algorithms.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +63,12 @@ impl Catalog {
         problems
     }
 
+    /// The conditions of clients in a run of `header`'s problem; none if the problem is unknown.
+    pub fn conditions(&self, header: &Header) -> &'static [Condition] {
+        let problem = self.problems().into_iter().find(|known| known.name == header.problem());
+        problem.map_or(&[], |problem| problem.conditions)
+    }
+
     /// All properties that the judges of these problems know.
     pub fn properties(&self) -> Vec<&'static Property> {
         let problems = self.problems();
@@ -87,7 +93,8 @@ impl Catalog {
             self.entries.iter().flat_map(|e| [e.sheet.name.to_owned(), e.name()]).collect();
         let hint = did_you_mean(&wanted, names.iter().map(String::as_str));
         Err(Error::Usage(format!(
-            "there is no algorithm `{name}`{hint}; `konklave list` shows all"
+            "there is no algorithm `{name}`{hint}; `{} list` shows all",
+            program()
         )))
     }
 
@@ -98,6 +105,13 @@ impl Catalog {
             serde_json::Value::Null => Scenario {
                 nodes: Some(run.header.nodes.len()),
                 topology: Some(run.header.topology.clone()).filter(|t| !t.is_empty()),
+                ids: Some(ids_of(&run.header)),
+                set: run
+                    .header
+                    .chosen
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect(),
                 mistake: run.header.mistake.clone(),
                 seed: Some(run.header.seed),
                 ..Scenario::default()
@@ -114,6 +128,10 @@ impl Catalog {
         {
             plan.setup.unit = std::time::Duration::from_nanos(run.header.unit as u64);
         }
+        // The same algorithm may have been recorded by a program of another name.
+        if let Some(name) = run.header.command.split(' ').next().filter(|name| !name.is_empty()) {
+            name.clone_into(&mut plan.program);
+        }
         let ids: Vec<u32> = plan.setup.group.members().iter().map(|p| p.0).collect();
         if ids != run.header.nodes {
             let listed =
@@ -126,4 +144,10 @@ impl Catalog {
         }
         Ok((entry, plan))
     }
+}
+
+/// The ids of the members, as `--ids` has them.
+fn ids_of(header: &Header) -> String {
+    let ids: Vec<String> = header.nodes.iter().map(u32::to_string).collect();
+    ids.join(",")
 }

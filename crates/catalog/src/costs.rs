@@ -26,13 +26,13 @@ pub struct CostRow {
     pub cut_off_after: Option<u64>,
     /// All messages sent.
     pub messages: u64,
-    /// Entries into the critical section, for locks.
+    /// How often clients were served: entries into the critical section.
     pub entries: Option<u64>,
-    /// The longest time from an exit to the next entry, in T, for locks.
+    /// The longest time from an exit to the next entry, in T.
     pub sync_delay: Option<f64>,
-    /// From request to entry on average, in T, for locks.
+    /// From request to entry on average, in T.
     pub wait: Option<f64>,
-    /// From request to exit on average, in T, for locks.
+    /// From request to exit on average, in T.
     pub response: Option<f64>,
     /// How long the run took, in T.
     pub time: f64,
@@ -77,9 +77,11 @@ impl Entry {
                 };
                 let unfinished = report.verdict == Verdict::Unfinished;
                 let measures = report.problem.get(self.problem.name);
+                let names = self.problem.measures;
                 let measure = |name: &str| measures.and_then(|m| m.get(name));
                 let part = |name: &str, part: &str| {
-                    measure(name).and_then(|s| s.get(part)).and_then(serde_json::Value::as_f64)
+                    let measure = measure(name)?;
+                    measure.get(part).unwrap_or(measure).as_f64()
                 };
                 rows.push(CostRow {
                     algorithm: self.name(),
@@ -88,10 +90,10 @@ impl Entry {
                     verdict: report.verdict,
                     cut_off_after: unfinished.then_some(plan.config.step_limit),
                     messages: report.messages.sent,
-                    entries: measure("entries").and_then(serde_json::Value::as_u64),
-                    sync_delay: part("sync_delay", "max"),
-                    wait: part("wait", "mean"),
-                    response: part("response", "mean"),
+                    entries: measure(names.entries).and_then(serde_json::Value::as_u64),
+                    sync_delay: part(names.sync_delay, "max"),
+                    wait: part(names.wait, "mean"),
+                    response: part(names.response, "mean"),
                     time: report.time,
                     bounds: report.bounds,
                     command: report.command,

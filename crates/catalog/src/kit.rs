@@ -33,8 +33,7 @@ pub(crate) fn explain(problem: &ProblemSheet, violation: &Violation, told: &[Str
     let broken = |property: &&Property| property.broken_by.contains(&violation.property);
     let broken = problem.all_properties().find(broken);
     let rule = broken.map_or(String::new(), |property| format!(" ({})", property.meaning));
-    let at_end = ["deadlock", "quiescence", "agreement", "termination", "spanning tree"];
-    let when = if at_end.contains(&violation.property) {
+    let when = if problem.is_seen_at_end(violation.property) {
         "is violated for good after"
     } else {
         "is violated at"
@@ -100,6 +99,9 @@ pub(crate) fn emit(
     let _ = writeln!(test, "    case.watch.overtaking = {:?};", watch.overtaking);
     let _ = writeln!(test, "    case.watch.slips = {:?};", watch.slips);
     let _ = writeln!(test, "    case.watch.stability = {:?};", watch.stability);
+    for (word, number) in &watch.numbers {
+        let _ = writeln!(test, "    case.watch.numbers.insert({word:?}, {number});");
+    }
     let _ = writeln!(test, "    case.options.most_messages = {:?};", options.most_messages);
     let _ = writeln!(test, "    case.options.detector = {};", options.detector);
     let _ = writeln!(test, "    case.options.stable_storage = {};", options.stable_storage);

@@ -18,6 +18,7 @@ mod kit;
 #[cfg(feature = "network")]
 mod network;
 mod plan;
+mod program;
 mod real;
 mod report;
 mod scenario;
@@ -25,7 +26,7 @@ mod simulate;
 pub mod tolerance;
 mod verify;
 
-pub use checking::{CheckPlan, Checked, Extreme, story};
+pub use checking::{CheckPlan, Checked, Extreme, told, witness_run};
 pub use collection::Catalog;
 pub use costs::{CostRow, LockCosts, Range};
 pub use error::Error;
@@ -43,12 +44,13 @@ pub use network::{
     member::{MemberPlan, Told},
 };
 pub use plan::Plan;
+pub use program::{name_program, program};
 pub use report::{
     ArrangementsReport, BoundReport, CheckReport, Messages, RunReport, SymmetryReport, Verdict,
     ViolationReport,
 };
 pub use scenario::{Load, Scenario};
-pub use simulate::{Outcome, simulated_story};
+pub use simulate::{Outcome, simulated_run};
 
 use std::fmt;
 use std::io::{self, Write};
@@ -268,7 +270,12 @@ pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Str
 
 /// The command that repeats a run.
 fn command(entry: &Entry, verb: &str, plan: &Plan) -> String {
-    format!("konklave {verb} {} {}", entry.sheet.name, plan.scenario.to_args())
+    format!("{} {}", plan.program, arguments(entry, verb, plan))
+}
+
+/// The same without the program.
+fn arguments(entry: &Entry, verb: &str, plan: &Plan) -> String {
+    format!("{verb} {} {}", entry.sheet.name, plan.scenario.to_args())
 }
 
 /// A number that changes when the data sheet does.
@@ -285,16 +292,22 @@ fn sheet_hash(sheet: &DataSheet) -> String {
 
 /// The header of a recording of `plan`.
 fn header(entry: &Entry, plan: &Plan, world: &str) -> Header {
-    let setup = &plan.setup;
+    Header {
+        world: world.into(),
+        command: command(entry, "run", plan),
+        scenario: serde_json::to_value(&plan.scenario).unwrap_or_default(),
+        ..header_of_setup(entry, &plan.setup, plan.config.seed)
+    }
+}
+
+/// The header of a recording of `setup`, without the scenario that led to it.
+fn header_of_setup(entry: &Entry, setup: &Setup, seed: u64) -> Header {
     let mut header = Header::new(entry.name(), setup.group.members().iter().map(|p| p.0).collect());
     header.sheet = sheet_hash(&entry.sheet);
     header.topology = setup.topology.name.clone();
-    header.seed = plan.config.seed;
-    header.world = world.into();
+    header.seed = seed;
     header.mistake = setup.mistake.map(str::to_owned);
     header.chosen =
         setup.chosen.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    header.command = command(entry, "run", plan);
-    header.scenario = serde_json::to_value(&plan.scenario).unwrap_or_default();
     header
 }

@@ -115,7 +115,7 @@ fn net_config(plan: &Plan, world: &RealWorld) -> Result<NetConfig, Error> {
         faults: faults.collect::<Result<_, _>>()?,
         detect_after: plan.config.detect_after.map(|t| world.unit.mul_f64(t)),
         time_limit: world.unit.mul_f64(plan.config.time_limit.min(PATIENCE)),
-        warn: |warning| eprintln!("konklave: {warning}"),
+        warn: |warning| eprintln!("{}: {warning}", crate::program()),
         ..NetConfig::default()
     })
 }

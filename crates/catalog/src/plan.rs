@@ -37,6 +37,8 @@ pub struct Plan {
     pub broken: Vec<(Assumption, String)>,
     /// Options that are given but have no effect, each with the reason.
     pub idle: Vec<(&'static str, &'static str)>,
+    /// The program in the command that repeats the run: this one, or the one that recorded the run.
+    pub program: String,
     /// Whether all assumptions of the plain form of the algorithm hold. Cost formulas apply only then, even
     /// if the chosen variant tolerates more faults.
     pub regular: bool,
@@ -86,8 +88,19 @@ impl Plan {
         let scenario = Scenario { nodes, seed: Some(seed), ..scenario };
         let regular = broken.is_empty();
         let assumes = sheet.assumes;
-        let idle = Vec::new();
-        Ok(Self { scenario, setup, workload, config, watch, assumes, broken, idle, regular })
+        let (idle, program) = (Vec::new(), crate::program().to_owned());
+        Ok(Self {
+            scenario,
+            setup,
+            workload,
+            config,
+            watch,
+            assumes,
+            broken,
+            idle,
+            program,
+            regular,
+        })
     }
 
     /// The processes that are up in the end: those that were up at the start and did not crash for good.

@@ -9,16 +9,15 @@ use konklave_algorithms::{AnyAlgorithm, Setup, Simulation};
 use konklave_process::{AnyMeter, AnyMonitor, ProcessId};
 use konklave_sim::{AnyObserver, Ending, Struck, UNIT};
 use konklave_trace::compact::CompactRecorder;
-use konklave_trace::{Comparison, Difference, Footer, Header, Recorder, Run};
+use konklave_trace::{Comparison, Difference, Footer, Recorder, Run};
 use serde_json::{Map, Value, json};
 
 use bounds::{bounds, broken};
 use recording::{Book, Recording};
 
-use crate::checking::told;
 use crate::disturbances::without_effect;
 use crate::report::{Messages, RunReport, Verdict, ViolationReport};
-use crate::{Entry, Error, Plan, command, header};
+use crate::{Entry, Error, Plan, command, header, header_of_setup};
 
 /// The result of a run.
 #[derive(Clone, Debug)]
@@ -72,15 +71,27 @@ pub(crate) fn record(
     Ok(written.map(|()| report))
 }
 
-/// The story of one simulated run, line by line, from the first step after all have started.
-pub fn simulated_story(algorithm: &dyn AnyAlgorithm, run: Simulation<'_>) -> Vec<String> {
-    let nodes: Vec<u32> = run.setup.group.members().iter().map(|p| p.0).collect();
-    let starts = nodes.len();
-    let recorder = Recorder::to(Book::blank(Header::new(algorithm.sheet().name, nodes)));
-    let mut recording = Recording::Whole(recorder);
-    algorithm.simulate(run, Some(&mut recording));
-    let Recording::Whole(recorder) = recording else { return Vec::new() };
-    recorder.finish(None).written().map_or(Vec::new(), |run| told(&run, starts))
+/// One simulated run, step by step. Its header has no scenario, so that a replay repeats each step, but not the
+/// whole simulation.
+pub fn simulated_run(algorithm: &'static dyn AnyAlgorithm, simulation: Simulation<'_>) -> Run {
+    let (setup, seed) = (simulation.setup, simulation.config.seed);
+    let header = header_of_setup(&Entry::of(algorithm), setup, seed);
+    let mut recording = Recording::Whole(Recorder::to(Book::blank(header.clone())));
+    let ran = algorithm.simulate(simulation, Some(&mut recording));
+    let first = ran.violations.first();
+    let verdict = match first {
+        Some(_) => Verdict::Violated,
+        None if ran.waiting.is_empty() => Verdict::Ok,
+        None => Verdict::Stuck,
+    };
+    let summary =
+        first.map_or(Value::Null, |(_, v)| json!({ "property": v.property, "detail": v.detail }));
+    let footer = Footer { verdict: verdict.name().into(), summary };
+    let run = match recording {
+        Recording::Whole(recorder) => recorder.finish(Some(footer)).written(),
+        Recording::Off | Recording::Compact(_) => None,
+    };
+    run.unwrap_or(Run { header, entries: Vec::new(), footer: None })
 }
 
 fn footer(report: &RunReport) -> Footer {

@@ -112,7 +112,8 @@ pub fn tolerance(entry: &Entry, n: usize, set: &[String]) -> Result<Vec<Row>, Er
         let plan = entry.plan(scenario.clone())?;
         let outcome = entry.simulate(&plan, true)?;
         let Some(run) = outcome.run else { continue };
-        let (moments, time) = roles::moments(&run, entry.coordinator(&plan)?);
+        let (moments, time) =
+            roles::moments(&run, entry.coordinator(&plan)?, entry.problem.conditions);
         let mut faults: Vec<(Fault, String)> = Vec::new();
         for (role, cases) in moments {
             let crash = |(node, step): (u32, usize)| format!("crash:{node}@#{step}");

@@ -1,12 +1,12 @@
 //! Which actions are enabled in a state, and what an end is, by the plain rules. Schedules and the
 //! stateright test use them.
 
-use konklave_process::{Application, End, Inspect, Monitor, ProcessId, Verdict, judge_rest};
+use konklave_process::{Application, End, Inspect, ProcessId, Verdict, judge_rest};
 
 use crate::Timing;
 use crate::model::{Action, Model};
 use crate::options::{Situation, links};
-use crate::state::{Flight, State};
+use crate::state::{AnyLedger, Flight, State};
 use crate::verdicts::deadlock;
 
 impl Action {
@@ -164,15 +164,30 @@ impl Model {
 
     /// Judges a state in which nothing more can happen.
     pub(crate) fn judge_end(&self, state: &State) -> Verdict {
-        deadlock(&state.ledger.application.waiting(), &self.options)?;
         let up = (0..self.n()).filter(|&p| state.is_up(p));
-        let alive = up.clone().map(|p| self.group.id(p as usize)).collect();
         let stopped = self.is_stopped(state);
-        let end = End { alive, faulty: state.spent.is_faulty(), quiet: !stopped };
-        self.filter(state.ledger.monitor.at_end(&end))?;
+        self.judge_clients(&state.ledger, up.clone(), state.spent.is_faulty(), !stopped)?;
         let restless = up.into_iter().find(|&p| !state.processes[p as usize].at_rest());
+        self.judge_rest(!stopped, restless)
+    }
+
+    /// Judges an end, with the processes at the places `up`, by what clients and judges know.
+    pub(crate) fn judge_clients(
+        &self,
+        ledger: &AnyLedger,
+        up: impl Iterator<Item = u32>,
+        faulty: bool,
+        quiet: bool,
+    ) -> Verdict {
+        deadlock(&ledger.application.waiting(), &self.options)?;
+        let alive = up.map(|p| self.group.id(p as usize)).collect();
+        self.filter(ledger.judge_clients(&End { quiet, alive, faulty }))
+    }
+
+    /// Judges whether the processes rest at an end; the one at the place `restless` does not.
+    pub(crate) fn judge_rest(&self, quiet: bool, restless: Option<u32>) -> Verdict {
         let restless = restless.map(|place| self.group.id(place as usize));
-        self.filter(judge_rest(end.quiet, restless))
+        self.filter(judge_rest(quiet, restless))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use konklave_process::{
     AnyApplication, AnyMonitor, AnyProcess, Application, Context, Effect, Group, Host, Input,
-    Inspect, Monitor, Verdict,
+    Inspect, Verdict,
 };
 
 use crate::draws::Draws;
@@ -175,7 +175,7 @@ impl Model {
         let Flight { channel: (from, to), content, tag, id } = state.flight.remove(i);
         if !state.is_up(to) || self.is_cut(state, from, to) {
             if let Content::Message(message) = &content {
-                state.ledger.monitor.on_lost(message);
+                state.ledger.on_lost(message);
             }
             if let Some(log) = log {
                 log.lost(id);
@@ -187,7 +187,7 @@ impl Model {
             Content::Message(message) => (Some(message.clone()), Input::Message { from, message }),
             Content::Stamp(stamp) => (None, Input::Stamp { from, stamp }),
         };
-        let received = state.ledger.monitor.on_receive(me, message.as_ref(), &tag);
+        let received = state.ledger.on_receive(me, message.as_ref(), &tag);
         received.and(self.step(state, to, input, id, draws, log))
     }
 
@@ -202,7 +202,7 @@ impl Model {
         match action {
             Action::AppMessage(from, to) => {
                 state.spent.app_messages += 1;
-                let tag = state.ledger.monitor.on_send(id(from), None);
+                let tag = state.ledger.on_send(id(from), None);
                 let content = Content::Stamp(state.processes[from as usize].stamp());
                 let happened = WorldEvent::AppMessage(id(from), id(to));
                 let id = log.as_mut().map_or(0, |log| log.happened(happened));
@@ -221,13 +221,13 @@ impl Model {
                     log.happened(WorldEvent::Break(id(one), id(other)));
                 }
                 self.break_link(state, one, other);
-                state.ledger.monitor.on_break(id(one), id(other));
+                state.ledger.on_break(id(one), id(other));
             }
             Action::Lose(i) => {
                 state.spent.losses += 1;
                 let flight = state.flight.remove(i as usize);
                 if let Content::Message(message) = &flight.content {
-                    state.ledger.monitor.on_lost(message);
+                    state.ledger.on_lost(message);
                 }
                 if let Some(log) = log {
                     log.lost(flight.id);
@@ -237,7 +237,7 @@ impl Model {
                 state.spent.duplicates += 1;
                 let copy = state.flight[i as usize].clone();
                 if let Content::Message(message) = &copy.content {
-                    state.ledger.monitor.on_duplicated(message);
+                    state.ledger.on_duplicated(message);
                 }
                 if let Some(log) = log {
                     log.duplicated(copy.id);
@@ -375,7 +375,7 @@ impl Model {
             verdict = verdict.and(self.perform(state, place, effect, id));
         }
         let process = &state.processes[place as usize];
-        let judged = verdict.and(state.ledger.monitor.after_step(me, process));
+        let judged = verdict.and(state.ledger.after_step(me, process));
         judged.and(over(state.sent, &self.options))
     }
 
@@ -393,7 +393,7 @@ impl Model {
                     return outside_group(me, to);
                 };
                 state.sent += u32::from(self.options.counts());
-                let tag = state.ledger.monitor.on_send(me, Some(&message));
+                let tag = state.ledger.on_send(me, Some(&message));
                 let content = Content::Message(message);
                 insert(state, Flight { channel: (place, to as u32), content, tag, id });
             }

@@ -10,7 +10,7 @@ mod values;
 pub(crate) use values::{Cause, ModelInput, Observation, VisibleEffect};
 
 use konklave_process::{
-    AnyData, AnyProcess, Application, Context, Effect, End, Host, Input, Inspect, Monitor, Verdict,
+    AnyData, AnyProcess, Application, Context, Effect, Host, Input, Inspect, Monitor, Verdict,
     Violation,
 };
 use rustc_hash::FxHashMap;
@@ -24,7 +24,7 @@ use crate::tables::{
     BREAK, CUT, DUPLICATED, EARLY, EnvironmentFacts, Inputs, LOST, LocalFacts, Memo, MessageFacts,
     OTHER, Reaction, Sent, StepOutcome, TIME_STEP, Tables, UNDELIVERED, UNOBSERVED,
 };
-use crate::verdicts::{deadlock, off_clock, outside_group, steps, unexpected};
+use crate::verdicts::{off_clock, outside_group, steps, unexpected};
 
 /// The facts that decide the verdict on an end state, besides the environment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -421,18 +421,18 @@ impl<'m> Semantics<'m> {
             Observation::Lost { message, by_fault } => {
                 environment.spent.losses += u8::from(*by_fault);
                 if let Content::Message(message) = &self.messages.get(*message).content {
-                    environment.ledger.monitor.on_lost(message);
+                    environment.ledger.on_lost(message);
                 }
             }
             Observation::Duplicated(message) => {
                 environment.spent.duplicates += 1;
                 if let Content::Message(message) = &self.messages.get(*message).content {
-                    environment.ledger.monitor.on_duplicated(message);
+                    environment.ledger.on_duplicated(message);
                 }
             }
             Observation::AppMessage { from, to, stamp } => {
                 environment.spent.app_messages += 1;
-                let tag = environment.ledger.monitor.on_send(id(*from), None);
+                let tag = environment.ledger.on_send(id(*from), None);
                 let content = Content::Stamp(*stamp);
                 let message =
                     self.intern_message(Message { channel: (*from, *to), content, tag }, tables);
@@ -447,7 +447,7 @@ impl<'m> Semantics<'m> {
                 let both = 1 << link | 1 << (other * self.model.n() + one);
                 environment.spent.breaks += 1;
                 let [one_id, other_id] = [one, other].map(|p| self.model.group.id(p as usize));
-                environment.ledger.monitor.on_break(one_id, other_id);
+                environment.ledger.on_break(one_id, other_id);
                 (environment.cut, environment.broken) =
                     (environment.cut | both, environment.broken | both);
             }
@@ -482,7 +482,7 @@ impl<'m> Semantics<'m> {
                     Content::Message(message) => Some(message),
                     Content::Stamp(_) => None,
                 };
-                judge(environment.ledger.monitor.on_receive(me, message, &in_flight.tag));
+                judge(environment.ledger.on_receive(me, message, &in_flight.tag));
             }
             Cause::Request(request) => {
                 judge(environment.ledger.on_request(NO_TIME, me, request));
@@ -496,7 +496,7 @@ impl<'m> Semantics<'m> {
         for effect in effects {
             match effect {
                 VisibleEffect::Send(to, message) => {
-                    let tag = environment.ledger.monitor.on_send(me, Some(message));
+                    let tag = environment.ledger.on_send(me, Some(message));
                     let content = Content::Message(message.clone());
                     let (number, new) =
                         self.messages.intern(Message { channel: (place, *to), content, tag });
@@ -514,7 +514,7 @@ impl<'m> Semantics<'m> {
                 VisibleEffect::OffClock(after) => judge(off_clock(me, *after)),
             }
         }
-        judge(environment.ledger.monitor.after_step(me, process));
+        judge(environment.ledger.after_step(me, process));
         verdict
     }
 
@@ -530,11 +530,9 @@ impl<'m> Semantics<'m> {
 
     fn judge_environment(&self, environment: u32, ended: EndSituation) -> Verdict {
         let environment = self.environments.get(environment);
-        deadlock(&environment.ledger.application.waiting(), &self.model.options)?;
         let up = (0..self.model.n()).filter(|p| ended.alive >> p & 1 == 1);
-        let alive = up.map(|p| self.model.group.id(p as usize)).collect();
-        let end = End { alive, faulty: environment.spent.is_faulty(), quiet: !ended.stopped };
-        self.model.filter(environment.ledger.monitor.at_end(&end))
+        let faulty = environment.spent.is_faulty();
+        self.model.judge_clients(&environment.ledger, up, faulty, !ended.stopped)
     }
 }
 

@@ -112,7 +112,7 @@ fn state_text(state: &State, fifo: bool, to: &[u32]) -> String {
     format!(
         "{processes:?} {flight:?} {} {} {rest:?}",
         text(&state.ledger.application, to),
-        text(&state.ledger.monitor, to)
+        text(state.ledger.monitor(), to)
     )
 }
 

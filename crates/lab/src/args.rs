@@ -8,7 +8,7 @@ mod showing;
 
 pub(crate) use checking::*;
 pub(crate) use creating::*;
-pub(crate) use headings::command_line;
+pub(crate) use headings::{command_line, lacking, lacking_command};
 pub(crate) use measuring::*;
 pub(crate) use showing::*;
 

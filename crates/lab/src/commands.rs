@@ -49,8 +49,8 @@ pub(crate) fn dispatch(catalog: &'static Catalog, cli: Cli) -> Done {
         Command::Guarantees(args) => guarantees::guarantees(catalog, &args),
         Command::Replay(args) => replay::replay(catalog, &args),
         Command::Shrink(args) => shrink::shrink(catalog, &args),
-        Command::Draw(args) => draw::draw(&args),
-        Command::Export(args) => export::export(&args),
+        Command::Draw(args) => draw::draw(catalog, &args),
+        Command::Export(args) => export::export(catalog, &args),
         Command::Race(args) => race::race(catalog, *args),
         #[cfg(feature = "agent")]
         Command::Agent(command) => {
@@ -80,7 +80,7 @@ fn readable(path: &Path) -> Result<(), Error> {
 fn read_run(path: &Path) -> Result<Run, Error> {
     let Salvaged { run, cut } = salvage(path)?;
     if let Some(problem) = cut {
-        tell!("konklave: {problem}; only the readable part is used");
+        tell!("{problem}; only the readable part is used");
     }
     Ok(run)
 }

@@ -25,7 +25,7 @@ impl Failure {
             }
             Self::Output(error) => (format!("cannot write the output: {error}"), 74),
         };
-        tell!("konklave: {message}");
+        tell!("{message}");
         ExitCode::from(code)
     }
 }

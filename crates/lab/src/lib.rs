@@ -14,10 +14,11 @@
 //! [`Algorithm`](konklave_algorithms::Algorithm); `list`, `run`, `check`, `compare`, `sweep`, `draw`, `export` and
 //! `ui` then know it beside the built-in ones. `konklave new NAME` writes a crate to begin with.
 
-/// Prints a line to stderr. A closed stderr is ignored.
+/// Prints a line to stderr, after the name of this program. A closed stderr is ignored.
 macro_rules! tell {
     ($($words:tt)*) => {{
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($words)*)));
+        let (program, words) = (konklave_catalog::program(), format_args!($($words)*));
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{program}: {words}\n"));
     }};
 }
 
@@ -31,6 +32,7 @@ mod output;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
@@ -38,13 +40,21 @@ use clap::builder::Resettable;
 use clap::error::ErrorKind;
 
 pub use konklave_catalog::{Catalog, Entry};
+use konklave_catalog::{Error, name_program};
 pub use {konklave_algorithms as algorithms, konklave_process as process};
 
 use crate::args::{Cli, command_line};
 use crate::failure::Failure;
 
 /// Runs the command that the arguments of this process name, on the algorithms of `catalog`.
+///
+/// Messages, help and the commands in them have the name under which this program was started.
 pub fn main(catalog: Catalog) -> ExitCode {
+    if let Some(name) = std::env::args_os().next().as_deref().and_then(own_name) {
+        name_program(name);
+        #[cfg(feature = "agent")]
+        konklave_agent::name_program(name);
+    }
     #[cfg(feature = "agent")]
     if let Some(code) = konklave_agent::helper() {
         return ExitCode::from(code);
@@ -61,6 +71,9 @@ pub fn main(catalog: Catalog) -> ExitCode {
         Err(error) => {
             // Help and version go to stdout and are no error; all else is a wrong use.
             let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            if let Some(hint) = args::lacking_command(&error) {
+                return Failure::from(Error::Usage(hint)).report();
+            }
             if !asked {
                 #[cfg(feature = "agent")]
                 konklave_agent::misused(&error);
@@ -76,10 +89,26 @@ pub fn main(catalog: Catalog) -> ExitCode {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(failure)) => failure.report(),
         Err(_) => {
-            tell!("konklave: this is a bug of konklave. Please report it with the lines above");
+            match konklave_catalog::program() {
+                "konklave" => {
+                    tell!("this is a bug of konklave. Please report it with the lines above");
+                }
+                _ => tell!(
+                    "this is a bug of an algorithm in this program, or of konklave; then please report \
+                     it with the lines above"
+                ),
+            }
             ExitCode::from(70)
         }
     }
+}
+
+/// The name of a program that was started as `path`; none if it would need quotes on a command line.
+fn own_name(path: &OsStr) -> Option<&str> {
+    let file = Path::new(path).file_name()?.to_str()?;
+    let name = file.strip_suffix(std::env::consts::EXE_SUFFIX).unwrap_or(file);
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+    (!name.is_empty() && name.chars().all(is_plain)).then_some(name)
 }
 
 /// Ignores environment variables that are set to the empty string.
@@ -95,3 +124,22 @@ fn without_blanks(command: clap::Command) -> clap::Command {
 
 /// The result of a command: an exit code or a failure.
 type Done = Result<u8, Failure>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn program_name_is_the_file_name_it_was_started_as() {
+        for (path, name) in [
+            ("konklave", Some("konklave")),
+            ("target/debug/my-lock", Some("my-lock")),
+            ("/opt/x y/my_lock2", Some("my_lock2")),
+            ("/opt/my lock", None),
+            ("..", None),
+            ("", None),
+        ] {
+            assert_eq!(own_name(OsStr::new(path)), name, "{path}");
+        }
+    }
+}

@@ -163,7 +163,8 @@ impl Picture {
             "jpg" | "jpeg" | "gif" | "webp" | "eps" | "tex" | "html" | "htm" => {
                 let file = path.display();
                 return Err(Error::Usage(format!(
-                    "{file}: pictures end in .svg, .png or .pdf; `konklave export` writes further forms"
+                    "{file}: pictures end in .svg, .png or .pdf; `{} export` writes further forms",
+                    konklave_catalog::program()
                 )));
             }
             _ => PictureForm::Svg,

@@ -1,4 +1,4 @@
-//! The command line of Konklave, with `my-algorithm` beside the built-in algorithms.
+// The command line of Konklave, with `my-algorithm` beside the built-in algorithms.
 
 use std::process::ExitCode;
 

@@ -164,20 +164,23 @@ impl Running {
         let processes: Vec<_> =
             last.map(|(last, new)| last.map_or(new, |(_, process)| process)).collect();
         state.judge_end(ending, &processes);
+        let (elapsed, down) = (state.elapsed(), state.down());
+        let waiting = state.ledger.application.waiting();
+        let (application, monitor, meter) = state.ledger.into_parts();
         Ok(NetOutcome {
             ending,
-            elapsed: state.elapsed(),
-            waiting: state.ledger.application.waiting(),
-            down: state.down(),
+            elapsed,
+            waiting,
+            down,
             processes,
             counts: state.counts,
             kinds: state.kinds,
             violations: state.violations,
             warnings: state.warnings,
             faulty: state.faulty,
-            application: state.ledger.application,
-            monitor: state.ledger.monitor,
-            meter: state.ledger.meter,
+            application,
+            monitor,
+            meter,
             recorder: state.recorder,
         })
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, Application, Context, End, Group,
-    Input, Inspect, Ledger, Monitor, ProcessId, ProcessSet, Verdict, Violation,
+    Input, Inspect, Ledger, ProcessId, ProcessSet, Verdict, Violation,
 };
 use konklave_trace::{IncidentKind, Memory, Recorder, Run};
 use tokio::time::Instant;
@@ -182,7 +182,7 @@ impl RunState {
             StepHost { state: self, me, place: *place, rng, timers, outbox, ask_client: asked };
         process.handle(input, &mut Context::new(me, group, &mut host));
         let ask_client = host.ask_client;
-        let verdict = self.ledger.monitor.after_step(me, process);
+        let verdict = self.ledger.after_step(me, process);
         self.note(verdict);
         if let Some(recorder) = &mut self.recorder {
             recorder.end(process);
@@ -233,7 +233,7 @@ impl RunState {
         let overtaken = self.in_flight.overtaken(from, at, id);
         self.lose_all(overtaken);
         self.counts.delivered += 1;
-        let verdict = self.ledger.monitor.on_receive(at, Some(message), &flight.tag);
+        let verdict = self.ledger.on_receive(at, Some(message), &flight.tag);
         self.note(verdict);
         if flight.message != *message {
             let detail = format!("{from} sent {:?}, {at} received {message:?}", flight.message);
@@ -252,7 +252,7 @@ impl RunState {
     ) -> Option<(usize, u32)> {
         self.counts.sent += 1;
         let kind = self.count_kind(message);
-        let tag = self.ledger.monitor.on_send(from, Some(message));
+        let tag = self.ledger.on_send(from, Some(message));
         let Some(place) = self.group.place(to) else {
             self.violate(Violation::stranger(from, to));
             return None;
@@ -290,7 +290,7 @@ impl RunState {
     fn note_duplicate(&mut self, id: u64, message: &AnyData) {
         self.faulty = true;
         self.counts.duplicated += 1;
-        self.ledger.monitor.on_duplicated(message);
+        self.ledger.on_duplicated(message);
         let now = self.now();
         if let Some(recorder) = &mut self.recorder {
             recorder.duplicated(now, id);
@@ -302,7 +302,7 @@ impl RunState {
         let Some(flight) = self.in_flight.remove(id) else { return };
         self.faulty = true;
         self.counts.lost += 1;
-        self.ledger.monitor.on_lost(&flight.message);
+        self.ledger.on_lost(&flight.message);
         let now = self.now();
         if let Some(recorder) = &mut self.recorder {
             recorder.lost(now, id);
@@ -383,10 +383,8 @@ impl RunState {
 
     /// Judges the end of the run; `processes` are in their last states, in node order.
     pub(crate) fn judge_end(&mut self, ending: Ending, processes: &[AnyProcess]) {
-        let down = self.down();
-        let alive = self.group.members().iter().copied().filter(|p| !down.contains(*p)).collect();
         let quiet = ending == Ending::Quiet;
-        let end = End { quiet, alive, faulty: self.faulty };
+        let end = End::new(self.group.members(), &self.down(), self.faulty, quiet);
         let members = self.group.members().iter().copied().zip(processes);
         let verdict = self.ledger.judge_end(&end, members);
         self.note(verdict);

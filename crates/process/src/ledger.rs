@@ -1,4 +1,4 @@
-//! The ledger of a run: clients, judges and measures, the same in every world.
+//! The ledger of a run: clients, judges and measures, the same in every world. It gets every event.
 
 use std::marker::PhantomData;
 
@@ -12,10 +12,8 @@ use crate::{Application, End, Inspect, Meter, Monitor, ProcessId, Verdict, Viola
 pub struct Ledger<P, A, M, T = ()> {
     /// The clients.
     pub application: A,
-    /// The judges.
-    pub monitor: M,
-    /// The measures.
-    pub meter: T,
+    monitor: M,
+    meter: T,
     process: PhantomData<fn(P)>,
 }
 
@@ -39,6 +37,12 @@ where
         self.monitor.on_request(at, request)
     }
 
+    /// The request of the client at `at` arrived at this time; it waited for an earlier one.
+    #[inline]
+    pub fn on_arrival(&mut self, arrived: u64, at: ProcessId) {
+        self.meter.on_arrival(arrived, at);
+    }
+
     /// The process `at` gives `indication` to its client.
     #[inline]
     pub fn on_indication(
@@ -50,6 +54,58 @@ where
         self.meter.on_indication(now, at, indication);
         self.application.on_indication(at, indication);
         self.monitor.on_indication(at, indication)
+    }
+
+    /// A message is sent; none stands for a message of the application past the algorithm.
+    #[inline(always)]
+    pub fn on_send(&mut self, from: ProcessId, message: Option<&P::Message>) -> M::Tag {
+        self.monitor.on_send(from, message)
+    }
+
+    /// A message arrives and is about to be handled.
+    #[inline(always)]
+    pub fn on_receive(
+        &mut self,
+        at: ProcessId,
+        message: Option<&P::Message>,
+        tag: &M::Tag,
+    ) -> Verdict {
+        self.monitor.on_receive(at, message, tag)
+    }
+
+    /// A message is lost.
+    pub fn on_lost(&mut self, message: &P::Message) {
+        self.monitor.on_lost(message);
+    }
+
+    /// A message in flight is duplicated.
+    pub fn on_duplicated(&mut self, message: &P::Message) {
+        self.monitor.on_duplicated(message);
+    }
+
+    /// The link between two processes breaks.
+    pub fn on_break(&mut self, one: ProcessId, other: ProcessId) {
+        self.monitor.on_break(one, other);
+    }
+
+    /// A broken link is mended.
+    pub fn on_mend(&mut self, one: ProcessId, other: ProcessId) {
+        self.monitor.on_mend(one, other);
+    }
+
+    /// A step of the process `at` ends; `process` is the state after it.
+    #[inline(always)]
+    pub fn after_step(&mut self, at: ProcessId, process: &P) -> Verdict {
+        self.monitor.after_step(at, process)
+    }
+
+    /// An event at `at` comes soon; `told` says whether clients have got indications recently.
+    #[inline]
+    pub fn prefetch(&self, at: ProcessId, told: bool) {
+        self.monitor.prefetch(at, told);
+        if told {
+            self.application.prefetch(at);
+        }
     }
 
     /// The process `at` crashes.
@@ -71,6 +127,27 @@ where
         self.application.waiting().is_empty() && !up.any(|p| self.application.next(p).is_some())
     }
 
+    /// The judges.
+    pub fn monitor(&self) -> &M {
+        &self.monitor
+    }
+
+    /// The measures.
+    pub fn meter(&self) -> &T {
+        &self.meter
+    }
+
+    /// The clients, the judges and the measures.
+    pub fn into_parts(self) -> (A, M, T) {
+        (self.application, self.monitor, self.meter)
+    }
+
+    /// Judges the end of a run by what clients and judges know. Whether processes are at rest is left out: see
+    /// [`judge_rest`].
+    pub fn judge_clients(&self, end: &End) -> Verdict {
+        self.monitor.at_end(end)
+    }
+
     /// Judges the end of a run; `processes` are the last states of all members.
     pub fn judge_end<'a>(
         &self,
@@ -80,7 +157,7 @@ where
     where
         P: 'a,
     {
-        self.monitor.at_end(end)?;
+        self.judge_clients(end)?;
         let mut up = processes.filter(|(p, _)| end.alive.contains(*p));
         let restless = up.find(|(_, process)| !process.at_rest()).map(|(p, _)| p);
         judge_rest(end.quiet && self.application.waiting().is_empty(), restless)

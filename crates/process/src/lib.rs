@@ -48,6 +48,7 @@
 mod application;
 mod clock;
 mod compact_option;
+mod condition;
 mod context;
 mod erased;
 mod fixed;
@@ -67,6 +68,7 @@ pub mod topology;
 pub use application::Application;
 pub use clock::{LamportClock, Timestamp, VectorClock};
 pub use compact_option::CompactOption;
+pub use condition::{ClientEvent, Condition, Lasting};
 pub use context::{Context, Host, Indications};
 pub use erased::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, AnyTimer, Data, EffectView,

@@ -101,6 +101,14 @@ pub struct End {
     pub faulty: bool,
 }
 
+impl End {
+    /// The end of a run of `members`, of which those in `down` are down.
+    pub fn new(members: &[ProcessId], down: &ProcessSet, faulty: bool, quiet: bool) -> Self {
+        let alive = members.iter().copied().filter(|p| !down.contains(*p)).collect();
+        Self { quiet, alive, faulty }
+    }
+}
+
 /// The verdict of a monitor: no violation, or one.
 pub type Verdict = Result<(), Violation>;
 

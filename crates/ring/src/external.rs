@@ -68,7 +68,7 @@ pub fn run_external(
     if !options.failures.is_empty() {
         return Err(RingError::Usage(
             "--fail works only with the workers of the ring; in other worlds, let nodes crash with \
-             `konklave run … --fault crash:ID@TIME`"
+             the command `run … --fault crash:ID@TIME`"
                 .into(),
         ));
     }

@@ -156,7 +156,7 @@ where
             What::Break(one, other) => {
                 world.faulty = true;
                 world.network.break_link(one, other);
-                world.ledger.monitor.on_break(one, other);
+                world.ledger.on_break(one, other);
                 world.observer.on_incident(world.now, &Incident::Cut(format!("{one} – {other}")));
                 self.notify(one, other, EventKind::Suspect);
                 self.notify(other, one, EventKind::Suspect);
@@ -203,7 +203,7 @@ where
                 if !world.network.mend_link(one, other) {
                     return false;
                 }
-                world.ledger.monitor.on_mend(one, other);
+                world.ledger.on_mend(one, other);
                 let incident = Incident::Heal(format!("{one} – {other}"));
                 world.observer.on_incident(world.now, &incident);
                 // A process that is down stays suspected because of its crash.

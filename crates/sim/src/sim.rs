@@ -252,7 +252,7 @@ where
                 EventKind::Message { from, message, tags } => {
                     let world = &mut self.world;
                     world.counts.delivered += 1;
-                    let verdict = world.ledger.monitor.on_receive(id, Some(&message), &tags.0);
+                    let verdict = world.ledger.on_receive(id, Some(&message), &tags.0);
                     world.note(verdict);
                     world.observer.before_message(world.now, id, from, &message, &tags.1);
                     self.act(place, id, |process, ctx| process.on_message(from, message, ctx));
@@ -288,10 +288,7 @@ where
         let Some(id) = self.group.prefetch(place) else { return };
         let world = &self.world;
         let told = world.counts.steps - world.last_told < LATELY;
-        world.ledger.monitor.prefetch(id, told);
-        if told {
-            world.ledger.application.prefetch(id);
-        }
+        world.ledger.prefetch(id, told);
     }
 
     /// Prefetches the data that the next events will read: in large groups it is in no near cache.
@@ -314,12 +311,12 @@ where
     pub fn judge(&mut self, ending: Ending) {
         let world = &mut self.world;
         let down = world.condition.down();
-        let alive = self.group.members().iter().copied().filter(|p| !down.contains(*p)).collect();
-        let end = End { alive, faulty: world.faulty, quiet: ending == Ending::Quiet };
+        let quiet = ending == Ending::Quiet;
+        let end = End::new(self.group.members(), down, world.faulty, quiet);
         let members = || self.group.members().iter().copied().zip(&self.processes);
         let unseen = if world.every_step { 0 } else { self.processes.len() };
         for (p, process) in members().take(unseen).filter(|(p, _)| end.alive.contains(*p)) {
-            let verdict = world.ledger.monitor.after_step(p, process);
+            let verdict = world.ledger.after_step(p, process);
             world.note(verdict);
         }
         let verdict = world.ledger.judge_end(&end, members());
@@ -368,7 +365,7 @@ where
                 let Some(Stamp { from, stamp, tags }) = world.stamps.0.remove(&number) else {
                     return;
                 };
-                let verdict = world.ledger.monitor.on_receive(id, None, &tags.0);
+                let verdict = world.ledger.on_receive(id, None, &tags.0);
                 world.note(verdict);
                 self.step(place, id, Input::Stamp { from, stamp }, &tags.1);
             }
@@ -407,7 +404,7 @@ where
         act(process, &mut Context::new(id, &self.group, &mut host));
         let ask_client = host.ask_client;
         if world.every_step {
-            let verdict = world.ledger.monitor.after_step(id, process);
+            let verdict = world.ledger.after_step(id, process);
             world.note(verdict);
         }
         world.observer.after_step(world.now, id, process);
@@ -483,12 +480,12 @@ where
 
     /// The judges.
     pub fn monitor(&self) -> &M {
-        &self.world.ledger.monitor
+        self.world.ledger.monitor()
     }
 
     /// The measures.
     pub fn meter(&self) -> &T {
-        &self.world.ledger.meter
+        self.world.ledger.meter()
     }
 
     /// The observer.
@@ -498,7 +495,7 @@ where
 
     /// The processes in node order, the measures and the judges.
     pub fn into_parts(self) -> (Vec<P>, T, M) {
-        let Ledger { meter, monitor, .. } = self.world.ledger;
+        let (_, monitor, meter) = self.world.ledger.into_parts();
         (self.processes, meter, monitor)
     }
 }

@@ -154,7 +154,7 @@ where
         if let Some(arrived) = self.think.arrived(place)
             && !(self.is_hold)(request)
         {
-            self.ledger.meter.on_arrival(arrived, id);
+            self.ledger.on_arrival(arrived, id);
         }
         let verdict = self.ledger.on_request(self.now, id, request);
         self.note(verdict);
@@ -171,7 +171,7 @@ where
         let seen = self.observer.on_send(self.now, from, to, &message);
         self.counts.sent += 1;
         self.kinds.count(&message);
-        let tag = self.ledger.monitor.on_send(from, Some(&message));
+        let tag = self.ledger.on_send(from, Some(&message));
         let Some(receiver) = group.place_near(to, place) else {
             return self.violate(Violation::stranger(from, to));
         };
@@ -218,7 +218,7 @@ where
             Fate::ArrivesTwice(first, second) => {
                 self.faulty = true;
                 self.counts.duplicated += 1;
-                self.ledger.monitor.on_duplicated(&message);
+                self.ledger.on_duplicated(&message);
                 self.observer.on_duplicated(self.now, &tags.1);
                 push(first, message.clone(), tags.clone());
                 push(second, message, tags);
@@ -235,7 +235,7 @@ where
     ) {
         self.faulty = true;
         self.counts.lost += 1;
-        self.ledger.monitor.on_lost(message);
+        self.ledger.on_lost(message);
         self.observer.on_lost(self.now, from, to, seen);
     }
 
@@ -315,7 +315,7 @@ where
             let place = if other >= own { other + 1 } else { other };
             let to = group.id(place);
             let at = self.now + self.network.delay_by(from, to, rng);
-            let tag = self.ledger.monitor.on_send(from, None);
+            let tag = self.ledger.on_send(from, None);
             let seen = self.observer.on_app_message(self.now, from, to);
             if self.network.is_separated(from, to, group) {
                 self.observer.on_lost(self.now, from, to, &seen);
@@ -360,7 +360,7 @@ where
                 let verdict = world.ledger.on_indication(world.now, self.id, &indication);
                 world.note(verdict);
                 if let Some(measured) = &mut world.measured {
-                    measured.note(world.ledger.meter.window(), world.counts.sent);
+                    measured.note(world.ledger.meter().window(), world.counts.sent);
                 }
                 world.last_told = world.counts.steps;
                 world.client_events += 1;

@@ -8,6 +8,8 @@ use konklave_check::{Clock, Model, Options, Outcome, ScheduleStep, Timing};
 use konklave_process::{Group, Portable, ProcessId, Topology};
 use konklave_sim::{Config, Ending, UNIT};
 
+use crate::failing;
+
 /// A group of one algorithm, built up call by call.
 #[derive(Clone, Debug)]
 pub struct Case<P> {
@@ -248,18 +250,18 @@ impl<P: Algorithm + Portable> Case<P> {
             transitions: report.transitions,
             messages: report.messages,
             witness: match &report.outcome {
-                Outcome::Violated(w) => konklave_catalog::story(&self.setup.group, w).join("\n"),
+                Outcome::Violated(w) => failing::witness::<P>(&self.setup.group, w),
                 Outcome::Exhausted | Outcome::Bounded(_) => String::new(),
             },
         }
     }
 
     /// The properties to judge in a simulated run.
-    fn simulated_watch(&self) -> Watch {
+    pub(crate) fn simulated_watch(&self) -> Watch {
         Watch { order: self.watch.order, ..Watch::all(&P::SHEET) }
     }
 
-    fn simulation<'a>(&'a self, watch: &'a Watch) -> Simulation<'a> {
+    pub(crate) fn simulation<'a>(&'a self, watch: &'a Watch) -> Simulation<'a> {
         Simulation {
             setup: &self.setup,
             workload: &self.workload,
@@ -309,7 +311,7 @@ pub struct Found {
     pub transitions: u64,
     /// The fewest and the most messages, if they were counted.
     pub messages: Option<(u32, u32)>,
-    /// The witness, for a failing test to show.
+    /// The witness and its causes, for a failing test to show.
     pub witness: String,
 }
 
@@ -379,30 +381,15 @@ impl<P: Algorithm + Portable> Seen<P> {
     /// Asserts that no property is violated and all clients were served.
     #[track_caller]
     pub fn well(&self) -> &Self {
-        assert!(
-            self.violations.is_empty(),
-            "{}\n{}",
-            self.violations.join("\n"),
-            self.last_steps()
-        );
+        assert!(self.violations.is_empty(), "{}\n{}", self.violations.join("\n"), self.told());
         let waiting: Vec<String> = self.waiting.iter().map(ProcessId::to_string).collect();
-        assert!(waiting.is_empty(), "{} wait for ever\n{}", waiting.join(", "), self.last_steps());
+        assert!(waiting.is_empty(), "{} wait for ever\n{}", waiting.join(", "), self.told());
         self
     }
 
-    /// The last steps of the run as a story; the run is simulated again for it.
-    fn last_steps(&self) -> String {
-        if self.steps > MOST_TOLD {
-            return format!("({} steps: too many to print)", self.steps);
-        }
-        let watch = self.case.simulated_watch();
-        let story = konklave_catalog::simulated_story(erased::<P>(), self.case.simulation(&watch));
-        let skipped = story.len().saturating_sub(LAST_STEPS);
-        let mut lines = story[skipped..].join("\n");
-        if skipped > 0 {
-            lines.insert_str(0, &format!("(after {skipped} steps)\n"));
-        }
-        lines
+    /// Why the run went wrong, its last steps, and a file with all of them.
+    fn told(&self) -> String {
+        failing::simulated(&self.case, self.steps)
     }
 
     /// How many messages of this kind were sent.

@@ -2,6 +2,7 @@
 //! or a small group, explored by the checker or run in the simulator ([`Case`]).
 
 mod case;
+mod failing;
 
 pub use case::{Case, Found, Seen};
 pub use konklave_process::Topology;

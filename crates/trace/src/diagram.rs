@@ -6,6 +6,8 @@ mod place;
 
 use std::collections::BTreeMap;
 
+use konklave_process::Condition;
+
 use crate::axis::{Axis, Room, Track, label_of};
 use crate::labels::{Taken, width_of};
 use crate::messages::{Message, messages};
@@ -18,7 +20,8 @@ use place::Layout;
 
 pub(crate) use place::{short, words_of};
 
-pub use crate::spans::Lasting;
+pub use crate::spans::client_events;
+pub use konklave_process::Lasting;
 
 /// The part of a run to show, and its size.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,12 +36,21 @@ pub struct Options {
     pub quiet: f64,
     /// The diagram is pressed together to be no wider, as far as one can still see.
     pub width: f64,
+    /// The conditions of clients that are shown as bars: those of the problem.
+    pub conditions: &'static [Condition],
 }
 
 impl Default for Options {
     fn default() -> Self {
+        Self::of(&[])
+    }
+}
+
+impl Options {
+    /// The whole run, with these conditions as bars.
+    pub fn of(conditions: &'static [Condition]) -> Self {
         let (only, lanes) = (Filter::default(), Vec::new());
-        Self { only, lanes, most_labels: 150, quiet: 3.0, width: 4500.0 }
+        Self { only, lanes, most_labels: 150, quiet: 3.0, width: 4500.0, conditions }
     }
 }
 
@@ -318,7 +330,9 @@ pub fn layout_all(runs: &[&Run], options: &Options) -> Vec<Diagram> {
     let mut fitting = axes.zip(widths).filter(|((axes, _), width)| fits(axes, *width));
     let ((axes, room), _) = fitting.next().expect("everything fits into infinite width");
     let parts = tracks.iter().zip(&axes).zip(&nodes);
-    parts.map(|((track, axis), nodes)| lay_out(*track, axis, nodes, room, labelled, only)).collect()
+    parts
+        .map(|((track, axis), nodes)| lay_out(*track, axis, nodes, room, labelled, options))
+        .collect()
 }
 
 fn lay_out(
@@ -327,10 +341,11 @@ fn lay_out(
     nodes: &[u32],
     room: Room,
     labelled: bool,
-    only: &Filter,
+    options: &Options,
 ) -> Diagram {
     let Track { run, messages, places, view } = track;
-    let spans = spans(run);
+    let Options { only, conditions, .. } = options;
+    let spans = spans(run, conditions);
     let notes = spans.iter().any(|span| span.what == Lasting::Cut);
     let broken = run.entries.iter().filter(|e| is_violation(e) && only.shows_time(e.at()));
     let broken = broken.count().min(MOST_VIOLATIONS);
@@ -354,6 +369,7 @@ fn lay_out(
         axis,
         places,
         only,
+        conditions,
         view,
         taken: Taken::default(),
         diagram: Diagram {

@@ -29,6 +29,7 @@ mod replay;
 mod spans;
 pub mod svg;
 pub mod text;
+mod why;
 
 pub use audit::Audit;
 pub use difference::{Comparison, Difference, Place};
@@ -36,6 +37,7 @@ pub use filter::{Extent, Filter, View, known_node};
 pub use read::{ReadError, Reader, Salvaged};
 pub use record::{Recorder, Sink, Writer};
 pub use replay::{ReplayError, Replayed, Replayer, replay};
+pub use why::why;
 
 use std::collections::BTreeMap;
 

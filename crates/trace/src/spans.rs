@@ -1,10 +1,12 @@
-//! Conditions that last: a process waits, is inside, leads, is down; a link is cut.
+//! Conditions that last: a process waits, is inside, leads, is down; a link is cut. The problem says which
+//! requests and indications begin and end those of clients.
 
 use std::collections::BTreeMap;
 
+use konklave_process::{ClientEvent, Condition, Lasting};
 use serde_json::Value;
 
-use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Run, kind_of, text};
+use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Run, Step, kind_of, text};
 
 /// A condition that lasts from one entry to another, at one node or in the whole network.
 #[derive(Clone, PartialEq, Debug)]
@@ -13,54 +15,41 @@ pub(crate) struct Span {
     /// The node; none for the whole network.
     pub(crate) node: Option<u32>,
     pub(crate) label: String,
+    /// A shorter label; empty if there is none.
+    pub(crate) short: &'static str,
     pub(crate) begin: usize,
     /// The entry that ends it; none if it lasts until the end of the run.
     pub(crate) end: Option<usize>,
 }
 
-/// A kind of condition.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Lasting {
-    /// The process has requested the critical section and has no grant yet.
-    Waiting,
-    /// The process is in the critical section.
-    Inside,
-    /// The process leads.
-    Leading,
-    /// The process follows a leader.
-    Following,
-    /// The process is down after a crash.
-    Down,
-    /// The process is paused.
-    Paused,
-    /// A link or a part of the network is cut off.
-    Cut,
-}
-
-/// The conditions of `run`, ordered by their begin.
-pub(crate) fn spans(run: &Run) -> Vec<Span> {
+/// The conditions of `run`, ordered by their begin; `conditions` are those of clients.
+pub(crate) fn spans(run: &Run, conditions: &[Condition]) -> Vec<Span> {
     let mut open = Spans::default();
     for (i, entry) in run.entries.iter().enumerate() {
         match entry {
             Entry::Step(step) => {
                 let node = step.node;
-                if let InputRecord::Request(request) = &step.input {
-                    match kind_of(request) {
-                        "Acquire" => open.begin(Lasting::Waiting, node, "waits", i),
-                        "Release" => open.end(&[Lasting::Inside], node, i),
-                        _ => {}
-                    }
-                }
-                for effect in &step.effects {
-                    if let EffectRecord::Indicate(indication) = effect {
-                        open.told(node, indication, i);
-                    }
+                for (event, body) in client_events(step) {
+                    open.client(conditions, node, (event, body), i);
                 }
             }
             Entry::Incident(incident) => open.met(&incident.kind, i),
         }
     }
     open.all
+}
+
+/// The events between client and process in a step, with their values.
+pub fn client_events(step: &Step) -> impl Iterator<Item = (ClientEvent<'_>, &Value)> {
+    let request = match &step.input {
+        InputRecord::Request(body) => Some((ClientEvent::Request(kind_of(body)), body)),
+        _ => None,
+    };
+    let indications = step.effects.iter().filter_map(|effect| match effect {
+        EffectRecord::Indicate(body) => Some((ClientEvent::Indication(kind_of(body)), body)),
+        _ => None,
+    });
+    request.into_iter().chain(indications)
 }
 
 #[derive(Default)]
@@ -72,17 +61,22 @@ struct Spans {
 
 const STATES: [Lasting; 4] =
     [Lasting::Waiting, Lasting::Inside, Lasting::Leading, Lasting::Following];
-const OFFICES: [Lasting; 2] = [Lasting::Leading, Lasting::Following];
 
 impl Spans {
     fn begin(&mut self, what: Lasting, node: u32, label: &str, i: usize) {
         self.end(&[what], node, i);
-        self.push(what, Some(node), label.to_owned(), i);
+        self.push(what, Some(node), (label.to_owned(), ""), i);
     }
 
-    fn push(&mut self, what: Lasting, node: Option<u32>, label: String, i: usize) {
+    fn push(
+        &mut self,
+        what: Lasting,
+        node: Option<u32>,
+        (label, short): (String, &'static str),
+        i: usize,
+    ) {
         self.open.entry((node, what)).or_default().push(self.all.len());
-        self.all.push(Span { what, node, label, begin: i, end: None });
+        self.all.push(Span { what, node, label, short, begin: i, end: None });
     }
 
     fn end(&mut self, whats: &[Lasting], node: u32, i: usize) {
@@ -93,27 +87,25 @@ impl Spans {
         }
     }
 
-    fn told(&mut self, node: u32, indication: &Value, i: usize) {
-        match kind_of(indication) {
-            "Granted" => {
-                self.end(&[Lasting::Waiting], node, i);
-                self.begin(Lasting::Inside, node, "critical section", i);
-            }
-            "Leading" => {
-                self.end(&OFFICES, node, i);
-                self.begin(Lasting::Leading, node, "leader", i);
-            }
-            "Following" => {
-                self.end(&OFFICES, node, i);
-                let leader = &indication["Following"]["leader"];
-                let label = match leader {
-                    Value::Null => "follows".to_owned(),
-                    leader => format!("follows {}", text::render(leader)),
-                };
-                self.begin(Lasting::Following, node, &label, i);
-            }
-            "Deposed" => self.end(&OFFICES, node, i),
-            _ => {}
+    /// An event between the client and the process `node`.
+    fn client(
+        &mut self,
+        conditions: &[Condition],
+        node: u32,
+        (event, body): (ClientEvent<'_>, &Value),
+        i: usize,
+    ) {
+        for condition in conditions.iter().filter(|condition| condition.ends.contains(&event)) {
+            self.end(&[condition.what], node, i);
+        }
+        for condition in conditions.iter().filter(|condition| condition.begins.contains(&event)) {
+            let value = condition.field().map_or(&Value::Null, |field| &body[kind_of(body)][field]);
+            let label = match value {
+                Value::Null => condition.plain_name().to_owned(),
+                value => format!("{} {}", condition.plain_name(), text::render(value)),
+            };
+            self.end(&[condition.what], node, i);
+            self.push(condition.what, Some(node), (label, condition.short), i);
         }
     }
 
@@ -127,7 +119,7 @@ impl Spans {
             IncidentKind::Restart { node, .. } => self.end(&[Lasting::Down], *node, i),
             IncidentKind::Pause(node) => self.begin(Lasting::Paused, *node, "asleep", i),
             IncidentKind::Resume(node) => self.end(&[Lasting::Paused], *node, i),
-            IncidentKind::Cut(what) => self.push(Lasting::Cut, None, what.clone(), i),
+            IncidentKind::Cut(what) => self.push(Lasting::Cut, None, (what.clone(), ""), i),
             IncidentKind::Heal(what) => {
                 let cuts = self.open.entry((None, Lasting::Cut)).or_default();
                 let healed = cuts.iter().rposition(|&c| self.all[c].label.starts_with(what));

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 
 use konklave_catalog::{Plan, Scenario};
+use konklave_process::Condition;
 use konklave_trace::causality::causes;
-use konklave_trace::diagram::{Diagram, Lasting};
+use konklave_trace::diagram::{Diagram, Lasting, client_events};
 use konklave_trace::messages::{Message, messages};
 use konklave_trace::text::{incident_line, render, step_lines};
-use konklave_trace::{EffectRecord, Entry, Header, IncidentKind, InputRecord, Run, Step, kind_of};
+use konklave_trace::{EffectRecord, Entry, Header, IncidentKind, InputRecord, Run, Step};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -85,7 +86,12 @@ enum Fields {
 
 impl<'a> Track<'a> {
     /// `run` as `diagram` lays it out.
-    pub(crate) fn of(run: &'a Run, diagram: &'a Diagram, world: &'a World) -> Self {
+    pub(crate) fn of(
+        run: &'a Run,
+        diagram: &'a Diagram,
+        world: &'a World,
+        conditions: &[Condition],
+    ) -> Self {
         let sent = messages(run);
         let causes = causes(run);
         let mut words = Words::default();
@@ -96,7 +102,16 @@ impl<'a> Track<'a> {
             let lines = lines.iter().map(|line| words.number(line)).collect();
             let by = causes.get(&i).map_or(-1, |&by| by as i64);
             let x = place(diagram.xs[i]);
-            (entry.at(), x, node.map_or(-1, i64::from), cause, lines, state, by, change(entry))
+            (
+                entry.at(),
+                x,
+                node.map_or(-1, i64::from),
+                cause,
+                lines,
+                state,
+                by,
+                change(entry, conditions),
+            )
         };
         let entries: Vec<EntryData> = run.entries.iter().enumerate().map(entry).collect();
         let mut kinds: Vec<&str> = diagram.kinds.iter().map(|kind| kind.name.as_str()).collect();
@@ -199,7 +214,7 @@ fn cause(step: &Step) -> u8 {
 /// The change of an entry's node, one letter each: `w`aits, is `i`nside, is `o`ut again,
 /// `l`eads, `f`ollows, is `n`o leader any more; is `d`own, `u`p, `s`leeps, is awa`k`e; `!` for an
 /// input that its assumptions rule out.
-fn change(entry: &Entry) -> &'static str {
+fn change(entry: &Entry, conditions: &[Condition]) -> &'static str {
     let Entry::Step(step) = entry else {
         let Entry::Incident(incident) = entry else { return "" };
         return match incident.kind {
@@ -215,28 +230,22 @@ fn change(entry: &Entry) -> &'static str {
             | IncidentKind::Violation { .. } => "",
         };
     };
-    let mut changed = match &step.input {
-        InputRecord::Request(request) if kind_of(request) == "Acquire" => "w",
-        InputRecord::Request(request) if kind_of(request) == "Release" => "o",
-        _ => "",
-    };
-    for effect in &step.effects {
-        changed = match effect {
-            EffectRecord::Indicate(told) => match kind_of(told) {
-                "Granted" => "i",
-                "Leading" => "l",
-                "Following" => "f",
-                "Deposed" => "n",
-                _ => changed,
-            },
-            EffectRecord::Unexpected(_) => "!",
-            EffectRecord::Send { .. }
-            | EffectRecord::SetTimer { .. }
-            | EffectRecord::Cancel { .. }
-            | EffectRecord::Save(_) => changed,
-        };
+    if step.effects.iter().any(|effect| matches!(effect, EffectRecord::Unexpected(_))) {
+        return "!";
     }
-    changed
+    client_events(step).fold("", |changed, (event, _)| {
+        let begun = conditions.iter().find(|condition| condition.begins.contains(&event));
+        let ended = conditions.iter().find(|condition| condition.ends.contains(&event));
+        match (begun.map(|condition| condition.what), ended.map(|condition| condition.what)) {
+            (Some(Lasting::Waiting), _) => "w",
+            (Some(Lasting::Inside), _) => "i",
+            (Some(Lasting::Leading), _) => "l",
+            (Some(Lasting::Following), _) => "f",
+            (None, Some(Lasting::Waiting | Lasting::Inside)) => "o",
+            (None, Some(Lasting::Leading | Lasting::Following)) => "n",
+            _ => changed,
+        }
+    })
 }
 
 fn lasting(what: Lasting) -> &'static str {

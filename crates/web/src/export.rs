@@ -55,7 +55,8 @@ pub(crate) fn export(shared: &Shared, request: &ExportRequest) -> Result<File, R
     for run in runs.iter() {
         only.check(run).map_err(Refusal::invalid)?;
     }
-    let options = Options { only, lanes: request.lanes.clone(), ..Options::default() };
+    let conditions = runs.first().map_or(&[][..], |run| shared.catalog.conditions(&run.header));
+    let options = Options { only, lanes: request.lanes.clone(), ..Options::of(conditions) };
     let all: Vec<&Run> = runs.iter().collect();
     let picture = || svg::stack(&layout_all(&all, &options));
     let one = || match all.as_slice() {

@@ -61,9 +61,10 @@ fn admit(shared: &Shared, headers: &HeaderMap, api: bool) -> Result<(), Refusal>
     }
     let given = text(&header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
     if api && !given.is_some_and(|given| same(given, &shared.token)) {
-        return Err(Refusal::unauthorised(
-            "the address lacks the right token; open the address that `konklave ui` printed",
-        ));
+        return Err(Refusal::unauthorised(format!(
+            "the address lacks the right token; open the address that `{} ui` printed",
+            konklave_catalog::program()
+        )));
     }
     Ok(())
 }

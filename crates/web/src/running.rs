@@ -85,11 +85,12 @@ fn simulate(
 pub(crate) fn show(shared: &Shared, runs: Vec<Run>, worlds: &[World]) -> Result<Vec<u8>, Refusal> {
     let every: Vec<&Run> = runs.iter().collect();
     // The page writes its own labels, where there is room for them.
-    let options = Options { most_labels: 0, ..Options::default() };
+    let conditions = runs.first().map_or(&[][..], |run| shared.catalog.conditions(&run.header));
+    let options = Options { most_labels: 0, ..Options::of(conditions) };
     let diagrams = layout_all(&every, &options);
     let parts = runs.iter().zip(&diagrams).zip(worlds);
     let tracks: Vec<Track<'_>> =
-        parts.map(|((run, diagram), world)| Track::of(run, diagram, world)).collect();
+        parts.map(|((run, diagram), world)| Track::of(run, diagram, world, conditions)).collect();
     let tracks = serde_json::to_string(&tracks).map_err(|e| Refusal::bug(e.to_string()))?;
     let id = shared.store.keep(runs);
     Ok(format!("{{\"id\":{id},\"tracks\":{tracks}}}").into_bytes())

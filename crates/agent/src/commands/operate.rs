@@ -10,6 +10,7 @@ use super::{SAME_NAME_LIMIT, ask, block_on, connect, print_json, print_line};
 use crate::args::{AgentArgs, Format, RecordArgs, RevokeArgs, StepDownArgs, WatchArgs};
 use crate::client::{accept, unexpected};
 use crate::failure::Failure;
+use crate::program::program;
 use crate::protocol::{Answer, Event, Holder, Reply, Request, check_name, legible};
 use crate::recorder::{self, Recording};
 
@@ -60,14 +61,15 @@ fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Fail
     let other = others.iter().find(|r| !r.holders.is_empty()).map(|r| r.kind.as_str());
     // Otherwise the request goes to the group: it may know a grant that this agent has not applied yet.
     if holders.is_empty() && (dry_run || other.is_some()) {
+        let program = program();
         let way = match other {
             Some("semaphore") => {
-                format!("\n  a semaphore of that name has holders: konklave revoke --slots {name}")
+                format!("\n  a semaphore of that name has holders: {program} revoke --slots {name}")
             }
             Some("election") => {
-                format!("\n  an election of that name has a leader: konklave step-down {name}")
+                format!("\n  an election of that name has a leader: {program} step-down {name}")
             }
-            Some(_) => format!("\n  a lock of that name has holders: konklave revoke {name}"),
+            Some(_) => format!("\n  a lock of that name has holders: {program} revoke {name}"),
             None => String::new(),
         };
         let lacking = if kind == "election" { "has no leader" } else { "has no holder" };

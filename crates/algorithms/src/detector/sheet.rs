@@ -7,11 +7,11 @@ pub const SHEET: ProblemSheet = ProblemSheet {
     name: "detector",
     properties: &[
         Property::ACCURACY,
-        Property {
-            word: "completeness",
-            broken_by: &["completeness", "consistency"],
-            meaning: "every crashed process is suspected in the end",
-        },
+        Property::new(
+            "completeness",
+            &["completeness", "consistency"],
+            "every crashed process is suspected in the end",
+        ),
     ],
     guarantees: &[],
     asks: false,

@@ -1,6 +1,26 @@
 //! The data sheet of the problem: electing a leader.
 
+use konklave_process::{ClientEvent, Condition, Lasting};
+
 use crate::problem::{Bounded, Case, Column, ProblemSheet, Property};
+
+/// A process leads.
+pub const LEADING: Condition = Condition {
+    what: Lasting::Leading,
+    name: "leader",
+    short: "",
+    begins: &[ClientEvent::Indication("Leading")],
+    ends: &[ClientEvent::Indication("Following"), ClientEvent::Indication("Deposed")],
+};
+
+/// A process follows a leader.
+pub const FOLLOWING: Condition = Condition {
+    what: Lasting::Following,
+    name: "follows {leader}",
+    short: "",
+    begins: &[ClientEvent::Indication("Following")],
+    ends: &[ClientEvent::Indication("Leading"), ClientEvent::Indication("Deposed")],
+};
 
 /// Elections as commands and tables see them.
 pub const SHEET: ProblemSheet = ProblemSheet {
@@ -11,16 +31,17 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         Property::AGREEMENT,
         Property::STABILITY,
         Property::ALIVE,
-        Property { word: "winner", broken_by: &["right winner"], meaning: "the right one wins" },
+        Property::new("winner", &["right winner"], "the right one wins"),
         Property::TERMINATION,
-        Property {
-            word: "tree",
-            broken_by: &["acyclic parents", "spanning tree"],
-            meaning: "parents form no cycle, in the end a tree",
-        },
+        Property::new(
+            "tree",
+            &["acyclic parents", "spanning tree"],
+            "parents form no cycle, in the end a tree",
+        ),
     ],
     guarantees: &["unique", "agreement", "termination", "livelock", "quiescence"],
     at_end: &["agreement", "termination", "spanning tree"],
+    conditions: &[LEADING, FOLLOWING],
     one_shot: true,
     workloads: &[
         Case { name: "one starts", initiators: Some("0"), ..Case::BLANK },

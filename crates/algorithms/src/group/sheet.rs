@@ -1,7 +1,7 @@
 //! The data sheet of the problem: what a group with views offers.
 
-use crate::Switch;
-use crate::problem::{Bounded, Column, ProblemSheet, Property};
+use crate::problem::{Bounded, Column, CostMeasures, ProblemSheet, Property};
+use crate::{Switch, election, mutex};
 
 /// The switches that all algorithms over virtual synchrony share.
 pub(super) const HEARTBEAT: Switch = Switch {
@@ -39,38 +39,36 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         Property::AGREEMENT,
         Property::STABILITY,
         Property::ALIVE,
-        Property {
-            word: "views",
-            broken_by: &["view agreement", "growing views", "self-inclusion"],
-            meaning: "all members agree on the views",
-        },
-        Property {
-            word: "synchrony",
-            broken_by: &["virtual synchrony", "self-delivery", "sending view"],
-            meaning: "no message crosses a view change",
-        },
+        Property::new(
+            "views",
+            &["view agreement", "growing views", "self-inclusion"],
+            "all members agree on the views",
+        ),
+        Property::new(
+            "synchrony",
+            &["virtual synchrony", "self-delivery", "sending view"],
+            "no message crosses a view change",
+        ),
         Property::TOTAL,
         Property::UNIFORM,
-        Property {
-            word: "delivery",
-            broken_by: &["no gaps", "integrity"],
-            meaning: "each message once, in the sender's order",
-        },
-        Property {
-            word: "loss",
-            broken_by: &["told of loss"],
-            meaning: "a holder that loses its lock is told so",
-        },
-        Property {
-            word: "progress",
-            broken_by: &["view progress"],
-            meaning: "in the end all live members are in one view",
-        },
+        Property::new(
+            "delivery",
+            &["no gaps", "integrity"],
+            "each message once, in the sender's order",
+        ),
+        Property::new("loss", &["told of loss"], "a holder that loses its lock is told so"),
+        Property::new(
+            "progress",
+            &["view progress"],
+            "in the end all live members are in one view",
+        ),
         Property::TERMINATION,
         Property::INTEGRITY,
     ],
     guarantees: &[],
-    at_end: &["agreement"],
+    at_end: &["agreement", "termination"],
+    conditions: &[mutex::WAITING, mutex::INSIDE, election::LEADING, election::FOLLOWING],
+    measures: CostMeasures { entries: "entries", ..CostMeasures::NONE },
     holds: true,
     rivals: false,
     workloads: &[],

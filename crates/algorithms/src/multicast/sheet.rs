@@ -9,22 +9,16 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         Property::AGREEMENT,
         Property::TOTAL,
         Property::UNIFORM,
-        Property {
-            word: "validity",
-            broken_by: &["validity"],
-            meaning: "what one that stays up multicasts reaches all that stay up",
-        },
+        Property::new(
+            "validity",
+            &["validity"],
+            "what one that stays up multicasts reaches all that stay up",
+        ),
         Property::INTEGRITY,
-        Property {
-            word: "fifo",
-            broken_by: &["fifo order"],
-            meaning: "the messages of one sender come in its order",
-        },
-        Property {
-            word: "causal",
-            broken_by: &["causal order"],
-            meaning: "no message comes before what led to it",
-        },
+        Property::new("fifo", &["fifo order"], "the messages of one sender come in its order")
+            .of_order(),
+        Property::new("causal", &["causal order"], "no message comes before what led to it")
+            .of_order(),
         Property::ACCURACY,
     ],
     guarantees: &[],

@@ -1,36 +1,49 @@
 //! The data sheet of the problem: mutual exclusion.
 
-use crate::problem::{Better, Bounded, Case, Column, Load, ProblemSheet, Property};
+use konklave_process::{ClientEvent, Condition, Lasting};
+
+use crate::problem::{
+    Better, Bounded, Case, Column, CostMeasures, Load, Number, ProblemSheet, Property,
+};
+
+/// A client waits for its grant.
+pub const WAITING: Condition = Condition {
+    what: Lasting::Waiting,
+    name: "waits",
+    short: "",
+    begins: &[ClientEvent::Request("Acquire")],
+    ends: &[ClientEvent::Indication("Granted")],
+};
+
+/// A client is in the critical section.
+pub const INSIDE: Condition = Condition {
+    what: Lasting::Inside,
+    name: "critical section",
+    short: "CS",
+    begins: &[ClientEvent::Indication("Granted")],
+    ends: &[ClientEvent::Request("Release")],
+};
 
 /// Mutual exclusion as commands and tables see it.
 pub const SHEET: ProblemSheet = ProblemSheet {
     name: "mutex",
     properties: &[
         Property::EXCLUSION,
-        Property {
-            word: "token",
-            broken_by: &["one token"],
-            meaning: "there is at most one token",
-        },
+        Property::new("token", &["one token"], "there is at most one token"),
         Property::FENCE,
-        Property {
-            word: "order",
-            broken_by: &["happened-before order"],
-            meaning: "a request is served after all requests that causally precede it",
-        },
-        Property {
-            word: "bypass",
-            broken_by: &["bounded bypass"],
-            meaning: "no request is overtaken more than K times (bypass:K)",
-        },
-        Property {
-            word: "overtaking",
-            broken_by: &["bounded overtaking"],
-            meaning: "no request is overtaken more than K times by processes that knew of it when they asked",
-        },
+        Property::new("order", &["happened-before order"], "a request is served after all requests that causally precede it").of_order(),
+        Property::new("bypass", &["bounded bypass"], "no request is overtaken more than K times (bypass:K)").watching(Number::Required, |watch, most| watch.bypass = most),
+        Property::new("overtaking", &["bounded overtaking"], "no request is overtaken more than K times by processes that knew of it when they asked").watching(Number::Required, |watch, most| watch.overtaking = most),
     ],
     guarantees: &["exclusion", "deadlock", "starvation", "order", "quiescence"],
     safety: &["mutual exclusion", "growing fences"],
+    conditions: &[WAITING, INSIDE],
+    measures: CostMeasures {
+        entries: "entries",
+        wait: "wait",
+        response: "response",
+        sync_delay: "sync_delay",
+    },
     holds: true,
     takes_turns: true,
     workloads: &[

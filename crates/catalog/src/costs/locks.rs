@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use konklave_algorithms::ProblemSheet;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,15 +24,15 @@ pub struct LockCosts {
     pub contended: Range,
     /// From request to entry, alone.
     pub entry: Range,
-    /// From request to exit, alone, when one stays for T.
-    pub response: Range,
+    /// From request to exit, alone, when one stays for T; none where the problem does not measure it.
+    pub response: Option<Range>,
     /// From an exit to the next entry when all want in, again and again, and stay so long that
     /// every request has arrived where it should.
     pub sync_delay: Option<Range>,
     /// The same when they leave at once.
     pub hasty_delay: Option<Range>,
     /// From request to exit when all want in ten times and stay for T.
-    pub busy_response: Range,
+    pub busy_response: Option<Range>,
     /// Whether all runs went well and every formula of the data sheet held.
     pub holds: bool,
 }
@@ -97,7 +98,7 @@ impl Entry {
             };
             let report = self.simulate(&self.plan(scenario)?, false)?.report;
             holds &= report.verdict == Verdict::Ok;
-            Ok(Measured::of(self.problem.name, &report))
+            Ok(Measured::of(self.problem, &report))
         };
         let only = |place: usize, times: u32| {
             (0..n).map(|p| if p == place { times } else { 0 }).collect::<Vec<u32>>()
@@ -117,21 +118,20 @@ impl Entry {
         let once = [run(all(1), 0.0)?, run(all(1), long)?];
         let per_entry = once.iter().chain([&hasty, &patient, &busy]);
         let nothing = Range::just(0.0);
-        let spread = |pick: fn(&Measured) -> Option<Range>| {
-            Range::over(lone.iter().filter_map(pick)).unwrap_or(nothing)
-        };
+        let spread =
+            |pick: fn(&Measured) -> Option<Range>| Range::over(lone.iter().filter_map(pick));
         Ok(LockCosts {
             algorithm: self.name(),
             nodes: n,
             again: Range::over(again).unwrap_or(nothing),
             contended: Range::over(per_entry.map(|m| Range::just(m.messages / m.entries)))
                 .unwrap_or(nothing),
-            entry: spread(|m| m.wait),
+            entry: spread(|m| m.wait).unwrap_or(nothing),
             response: spread(|m| m.response),
             sync_delay: patient.sync_delay,
             hasty_delay: hasty.sync_delay,
-            busy_response: busy.response.unwrap_or(nothing),
-            lone: spread(|m| Some(Range::just(m.messages))),
+            busy_response: busy.response,
+            lone: spread(|m| Some(Range::just(m.messages))).unwrap_or(nothing),
             holds,
         })
     }
@@ -153,7 +153,7 @@ impl Entry {
                 ..scenario.clone()
             };
             let report = self.simulate(&self.plan(scenario)?, false)?.report;
-            Ok(Measured::of(self.problem.name, &report).sync_delay.map(|range| range.max))
+            Ok(Measured::of(self.problem, &report).sync_delay.map(|range| range.max))
         };
         (0..n)
             .map(|i| (0..n).map(|j| if i == j { Ok(None) } else { delay(i, j) }).collect())
@@ -171,20 +171,20 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(problem: &str, report: &RunReport) -> Self {
-        let measures = report.problem.get(problem);
+    fn of(problem: &ProblemSheet, report: &RunReport) -> Self {
+        let (measures, names) = (report.problem.get(problem.name), problem.measures);
         let range = |name: &str| {
             let spread = measures?.get(name)?;
-            let part = |part: &str| spread.get(part).and_then(Value::as_f64);
+            let part = |part: &str| spread.get(part).unwrap_or(spread).as_f64();
             Some(Range { min: part("min")?, max: part("max")? })
         };
-        let entries = measures.and_then(|m| m.get("entries")).and_then(Value::as_f64);
+        let entries = measures.and_then(|m| m.get(names.entries)).and_then(Value::as_f64);
         Self {
             messages: report.messages.sent as f64,
             entries: entries.unwrap_or(0.0).max(1.0),
-            wait: range("wait"),
-            response: range("response"),
-            sync_delay: range("sync_delay"),
+            wait: range(names.wait),
+            response: range(names.response),
+            sync_delay: range(names.sync_delay),
         }
     }
 }

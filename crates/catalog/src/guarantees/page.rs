@@ -41,9 +41,10 @@ pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
          way to it. The *coordinator* is the process that every message goes from or to; it has no other role. The\n\
          table of [tolerance](tolerance.md) has the same roles.\n\n\
          Happened-before order is judged with one message of the application: it can put two requests in order.\n\n\
-         The command `konklave guarantees --markdown --cache book/guarantees.json` makes this page; the file also has\n\
+         The command `{} guarantees --markdown --cache book/guarantees.json` makes this page; the file also has\n\
          the numbers of states. With `--witnesses DIR` it records a run for every *no*.\n",
-        bounds.states
+        bounds.states,
+        crate::program()
     );
     for rows in rows.chunk_by(|a, b| a.algorithm == b.algorithm) {
         section(rows, bounds, &mut page);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use konklave_process::ProcessId;
 use konklave_process::topology::Shape;
+use konklave_process::{ClientEvent, Condition, Lasting, ProcessId};
 use konklave_trace::{EffectRecord, Entry as RunEntry, InputRecord, Run, Step, kind_of};
 use serde::Serialize;
 
@@ -58,18 +58,19 @@ enum Phase {
 pub(super) fn moments(
     run: &Run,
     coordinator: Option<ProcessId>,
+    conditions: &[Condition],
 ) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
     let steps: Vec<&Step> = steps(run).collect();
     let nodes = &run.header.nodes;
     let coordinator = coordinator.map(|p| p.0);
-    let helps = helps(&steps);
+    let helps = helps(&steps, conditions);
     let last = steps.iter().rposition(|step| grants(step)).unwrap_or(0);
     let mut phases: BTreeMap<u32, Phase> = nodes.iter().map(|&p| (p, Phase::Idle)).collect();
     let mut token =
         steps.iter().any(|s| carries_token(s)).then(|| nodes.first().copied()).flatten();
     let mut moments: BTreeMap<Role, Vec<(u32, usize)>> = BTreeMap::new();
     for (i, step) in steps.iter().enumerate().take(last / 3) {
-        phases.insert(step.node, phase_after(step, phases[&step.node]));
+        phases.insert(step.node, phase_after(step, phases[&step.node], conditions));
         token = token_after(step, token);
         // The world begins when all have started.
         if i + 1 < nodes.len() {
@@ -158,13 +159,13 @@ struct Help {
 
 /// For each process, the moments at which it helps another: it is idle and sends because a message arrives while
 /// a process waits.
-fn helps(steps: &[&Step]) -> BTreeMap<u32, Vec<Help>> {
+fn helps(steps: &[&Step], conditions: &[Condition]) -> BTreeMap<u32, Vec<Help>> {
     let mut helps: BTreeMap<u32, Vec<Help>> = BTreeMap::new();
     let mut waiting: BTreeMap<u32, usize> = BTreeMap::new();
     let mut phases: BTreeMap<u32, (Phase, usize)> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
         let (before, since) = phases.get(&step.node).copied().unwrap_or((Phase::Idle, 0));
-        let after = phase_after(step, before);
+        let after = phase_after(step, before, conditions);
         phases.insert(step.node, (after, if after == before { since } else { at }));
         match after {
             Phase::Waiting => {
@@ -225,9 +226,15 @@ fn grants(step: &Step) -> bool {
     step.effects.iter().any(|effect| matches!(effect, EffectRecord::Indicate(_)))
 }
 
-fn phase_after(step: &Step, before: Phase) -> Phase {
+fn phase_after(step: &Step, before: Phase, conditions: &[Condition]) -> Phase {
+    let waits = |request| {
+        let waiting = conditions.iter().filter(|condition| condition.what == Lasting::Waiting);
+        waiting
+            .flat_map(|condition| condition.begins)
+            .any(|event| *event == ClientEvent::Request(request))
+    };
     let phase = match &step.input {
-        InputRecord::Request(body) if kind_of(body) == "Acquire" => Phase::Waiting,
+        InputRecord::Request(body) if waits(kind_of(body)) => Phase::Waiting,
         InputRecord::Request(_) => Phase::Idle,
         InputRecord::Start
         | InputRecord::Recover { .. }

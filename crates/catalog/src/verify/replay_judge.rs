@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, Application, Effect, End,
-    Input, Ledger, Monitor, ProcessId, ProcessSet, Verdict, Violation,
+    Input, Ledger, ProcessId, ProcessSet, Verdict, Violation,
 };
 use konklave_trace::{
     Audit, Difference, EffectRecord, Entry as RunEntry, Footer, IncidentKind, InputRecord, Place,
@@ -86,14 +86,14 @@ impl<'a> ReplayJudge<'a> {
                         self.faulty = true;
                         self.messages.lost += 1;
                         if let Some((_, message)) = self.flights.remove(&id) {
-                            self.ledger.monitor.on_lost(&message);
+                            self.ledger.on_lost(&message);
                         }
                     }
                     IncidentKind::Duplicated(id) => {
                         self.faulty = true;
                         self.messages.duplicated += 1;
                         if let Some((_, message)) = self.flights.get(&id) {
-                            self.ledger.monitor.on_duplicated(message);
+                            self.ledger.on_duplicated(message);
                             self.doubled.insert(id);
                         }
                     }
@@ -135,7 +135,7 @@ impl<'a> ReplayJudge<'a> {
                     false => self.flights.remove(id).map(|(tag, _)| tag),
                 };
                 if let Some(tag) = tag {
-                    let verdict = self.ledger.monitor.on_receive(me, Some(&message), &tag);
+                    let verdict = self.ledger.on_receive(me, Some(&message), &tag);
                     self.note(verdict);
                 }
             }
@@ -156,7 +156,7 @@ impl<'a> ReplayJudge<'a> {
                     let kind = kind(message);
                     self.effects.on_send(me, *to, &kind);
                     *self.messages.by_kind.entry(kind).or_default() += 1;
-                    let tag = self.ledger.monitor.on_send(me, Some(message));
+                    let tag = self.ledger.on_send(me, Some(message));
                     if replayer.group().contains(*to) {
                         self.flights.insert(*id, (tag, message.clone()));
                     } else {
@@ -174,7 +174,7 @@ impl<'a> ReplayJudge<'a> {
             }
         }
         if let Some(place) = replayer.group().place(me) {
-            let verdict = self.ledger.monitor.after_step(me, &replayer.processes()[place]);
+            let verdict = self.ledger.after_step(me, &replayer.processes()[place]);
             self.note(verdict);
         }
     }
@@ -287,7 +287,8 @@ impl<'a> ReplayJudge<'a> {
             struck: self.effects.struck(now as f64 / run.header.unit),
             cut_off,
         };
-        let mut report = report(self.entry, plan, facts, &self.ledger.meter, &self.ledger.monitor);
+        let mut report =
+            report(self.entry, plan, facts, self.ledger.meter(), self.ledger.monitor());
         doubt_time_bounds(&mut report, plan);
         report.command += &command(world, plan.setup.unit);
         let summary = serde_json::to_value(&report).unwrap_or_default();

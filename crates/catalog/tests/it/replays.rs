@@ -179,3 +179,34 @@ fn what_is_missing_at_the_end_is_told_there() {
     short.entries.swap(2, 3);
     assert!(entry.replay(&plan, &short).is_err());
 }
+
+/// The same recording, made by a program of another name.
+fn recorded_by(name: &str, run: &Run) -> Run {
+    let mut run = run.clone();
+    let rename =
+        |command: &str| format!("{name} {}", command.split_once(' ').expect("a command").1);
+    run.header.command = rename(&run.header.command);
+    if let Some(footer) = &mut run.footer
+        && let Some(command) = footer.summary.get("command").and_then(Value::as_str)
+    {
+        footer.summary["command"] = rename(command).into();
+    }
+    run
+}
+
+#[test]
+fn replay_accepts_the_same_algorithm_in_a_program_of_another_name() {
+    for run in [
+        simulated("algorithm = \"central\"\nnodes = 3"),
+        on_threads("algorithm = \"central\"\nnodes = 3"),
+    ] {
+        let other = recorded_by("my-lock", &run);
+        assert_ne!(other.header.command, run.header.command);
+        assert_eq!(found(&other.to_text()).unwrap(), None, "{}", run.header.world);
+        // The rest of the command still counts.
+        let mut changed = other;
+        changed.header.command += " --hold 3";
+        let difference = found(&changed.to_text()).unwrap().expect("another command");
+        assert_eq!(difference.place, Place::Header, "{difference}");
+    }
+}

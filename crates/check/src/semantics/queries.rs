@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use konklave_process::{Violation, judge_rest};
+use konklave_process::Violation;
 use rustc_hash::FxHasher;
 
 use super::{EndSituation, Semantics};
@@ -124,8 +124,8 @@ impl Semantics<'_> {
         let violation = self.judged_end(environment, ended);
         let restless = up.map(facts).find(|facts| !facts.at_rest);
         tables.symmetry = symmetry;
-        let restless = restless.map(|facts| self.model.group.id(facts.place as usize));
-        violation.or_else(|| self.model.filter(judge_rest(!stopped, restless)).err())
+        let restless = restless.map(|facts| facts.place);
+        violation.or_else(|| self.model.judge_rest(!stopped, restless).err())
     }
 
     /// About how many bytes all values take, without the heap memory they own.

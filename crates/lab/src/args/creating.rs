@@ -15,7 +15,8 @@ Examples:
   konklave new my-lock --lab ~/src/konklave/crates/lab
 Then:
   cd my-election && cargo run -- check my-election -n 3
-Exit codes: 0 written · 64 a name that cannot be used · 66 no konklave-lab in --lab
+Exit codes: 0 written · 64 a name that cannot be used · 66 no konklave-lab in --lab, or the
+sources of this program are gone (name them with --lab)
 73 the folder exists already or cannot be written")]
 pub(crate) struct NewArgs {
     /// Name of the crate and of the algorithm: letters, digits, `-` and `_`
@@ -26,8 +27,8 @@ pub(crate) struct NewArgs {
     /// Folder to create [default: ./NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
-    /// Folder of the crate konklave-lab to depend on [default: the sources of this program, else the
-    /// registry]
+    /// Folder of the crate konklave-lab to depend on [default: that of the sources this program was
+    /// built from]
     #[arg(long, value_name = "DIR")]
     pub(crate) lab: Option<PathBuf>,
     /// Output format

@@ -70,18 +70,16 @@ pub(crate) fn check(catalog: &'static Catalog, args: CheckArgs) -> Done {
             target.finish(&recording(witness, args.record.as_deref())?)?;
         }
         if let Some(target) = draw_to {
-            target.finish(&svg::draw(witness, &diagram::Options::default()))?;
+            target.finish(&svg::draw(witness, &diagram::Options::of(entry.problem.conditions)))?;
         }
     } else if record_to.is_some() || draw_to.is_some() {
-        tell!("konklave: no file written: the search found no witness");
+        tell!("no file written: the search found no witness");
     }
     match (args.emit, &checked.test) {
         (None, _) => print(&args, &checked, &broken)?,
         (Some(Emit::Test), Some(test)) => stdout().write_all(test.as_bytes())?,
         (Some(Emit::Test), None) => {
-            tell!(
-                "konklave: no test written: the search found no finite run that violates a property"
-            );
+            tell!("no test written: the search found no finite run that violates a property");
             print(&args, &checked, &broken)?;
         }
     }

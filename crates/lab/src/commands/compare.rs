@@ -47,7 +47,7 @@ pub(crate) fn compare(catalog: &'static Catalog, args: CompareArgs) -> Done {
     })?;
     bar.finish_and_clear();
     for why in &all.left_out {
-        tell!("konklave: combination left out: {why}");
+        tell!("combination left out: {why}");
     }
     for entry in &contest.entries {
         let scenario = Scenario { algorithm: Some(entry.name()), ..contest.base.clone() };

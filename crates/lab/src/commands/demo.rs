@@ -5,7 +5,7 @@ pub(super) mod members;
 
 use std::io::{self, Write};
 
-use konklave_catalog::{Catalog, CheckOptions, CheckPlan, Scenario};
+use konklave_catalog::{Catalog, CheckOptions, CheckPlan, Scenario, program};
 use konklave_trace::{diagram, svg, text};
 
 use super::run::number;
@@ -32,13 +32,14 @@ pub(crate) fn demo(catalog: &Catalog, args: &DemoArgs) -> Done {
     members::kill_holder(&mut out)?;
     writeln!(
         out,
-        "{}\n  konklave list                                   all algorithms, their costs and guarantees\n  \
-         konklave run suzuki-kasami -n 5 --entries 3     another lock, with other costs\n  \
-         konklave check chang-roberts -n 3 --crash 1     an election with one crash\n  \
-         konklave ring 8 -n 3 --sleep 0 --worker-sleep 10 --log   a ring of real threads\n  \
-         konklave new my-lock --problem mutex            a crate for your own algorithm\n  \
-         konklave help faults                            all kinds of faults",
-        heading("What to type next")
+        "{}\n  {program} list                                   all algorithms, their costs and guarantees\n  \
+         {program} run suzuki-kasami -n 5 --entries 3     another lock, with other costs\n  \
+         {program} check chang-roberts -n 3 --crash 1     an election with one crash\n  \
+         {program} ring 8 -n 3 --sleep 0 --worker-sleep 10 --log   a ring of real threads\n  \
+         {program} new my-lock --problem mutex            a crate for your own algorithm\n  \
+         {program} help faults                            all kinds of faults",
+        heading("What to type next"),
+        program = program()
     )?;
     out.flush()?;
     Ok(0)
@@ -126,10 +127,12 @@ fn lock(
     )?;
     match (picture, &args.svg) {
         (Some(picture), Some(path)) => {
-            picture.finish(svg::draw(&run, &diagram::Options::default()).as_bytes())?;
+            picture.finish(
+                svg::draw(&run, &diagram::Options::of(entry.problem.conditions)).as_bytes(),
+            )?;
             writeln!(out, "  The run as a picture: {}\n", path.display())?;
         }
-        _ => writeln!(out, "  `konklave demo --svg FILE` draws the run.\n")?,
+        _ => writeln!(out, "  `{} demo --svg FILE` draws the run.\n", program())?,
     }
     Ok(())
 }
@@ -187,10 +190,11 @@ fn crash(catalog: &Catalog, out: &mut impl Write) -> Result<(), crate::Failure> 
     writeln!(
         out,
         "→ {}: {} wait for ever, since the algorithm assumes that no process crashes. A failure\n  \
-         detector reports crashes (`konklave run heartbeat --fault crash:1@10`); groups with views\n  \
+         detector reports crashes (`{} run heartbeat --fault crash:1@10`); groups with views\n  \
          tolerate them.\n",
         report.verdict.name(),
-        waiting.join(", ")
+        waiting.join(", "),
+        program()
     )?;
     Ok(())
 }

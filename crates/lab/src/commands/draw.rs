@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use konklave_catalog::Error;
+use konklave_catalog::{Catalog, Error};
 use konklave_trace::diagram::Options;
 use konklave_trace::{Filter, Run, known_node, svg};
 
@@ -11,21 +11,21 @@ use crate::Done;
 use crate::args::{DrawArgs, ShownArgs};
 use crate::output::Picture;
 
-pub(crate) fn draw(args: &DrawArgs) -> Done {
+pub(crate) fn draw(catalog: &Catalog, args: &DrawArgs) -> Done {
     let path = args.output.clone().unwrap_or_else(|| args.file.with_extension("svg"));
     readable(&args.file)?;
     let target = Picture::open(&path)?;
     let run = read_run(&args.file)?;
-    let options = options(&args.shown, &run)?;
+    let options = options(catalog, &args.shown, &run)?;
     target.finish(&svg::draw(&run, &options))?;
     if path != Path::new("-") {
-        tell!("konklave: drawn to {}", path.display());
+        tell!("drawn to {}", path.display());
     }
     Ok(0)
 }
 
 /// The drawing options for `run`, all values checked.
-pub(crate) fn options(args: &ShownArgs, run: &Run) -> Result<Options, Error> {
+pub(crate) fn options(catalog: &Catalog, args: &ShownArgs, run: &Run) -> Result<Options, Error> {
     let window = args.window.as_ref().map(|text| Filter::parse_window(text, &run.header));
     let window = window.transpose().map_err(|e| Error::Usage(format!("--window: {e}")))?;
     let check = |option: &str, only: &Filter| {
@@ -47,5 +47,5 @@ pub(crate) fn options(args: &ShownArgs, run: &Run) -> Result<Options, Error> {
         return Err(Error::Usage(format!("--width {width}: must lie between 100 and 1000000")));
     }
     let (lanes, most_labels, width) = (args.lanes.clone(), args.labels, args.width);
-    Ok(Options { only, lanes, most_labels, width, ..Options::default() })
+    Ok(Options { only, lanes, most_labels, width, ..Options::of(catalog.conditions(&run.header)) })
 }

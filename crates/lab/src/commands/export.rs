@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use konklave_catalog::Error;
+use konklave_catalog::{Catalog, Error};
 use konklave_trace::diagram::Options;
 use konklave_trace::export::{csv, html, mermaid, plantuml, shiviz, table, tikz};
 use konklave_trace::{Run, compact, svg};
@@ -23,7 +23,7 @@ const MERMAID_MOST: usize = 50_000;
 /// million words that pdflatex and xelatex have as they come.
 const TEX_MOST: usize = 8000;
 
-pub(crate) fn export(args: &ExportArgs) -> Done {
+pub(crate) fn export(catalog: &Catalog, args: &ExportArgs) -> Done {
     let form = form(args)?;
     let path = args.output.clone().unwrap_or_else(|| args.file.with_extension(ending(form)));
     let on_screen = path == Path::new("-") && io::stdout().is_terminal();
@@ -46,11 +46,11 @@ pub(crate) fn export(args: &ExportArgs) -> Done {
     readable(&args.file)?;
     let target = Target::open(&path)?;
     let run = whole(args)?;
-    let options = options(&args.shown, &run)?;
+    let options = options(catalog, &args.shown, &run)?;
     let content = content(form, &run, &options, args.scale)?;
     if form == Form::Mermaid && content.len() > MERMAID_MOST {
         tell!(
-            "konklave: {} characters; Mermaid takes {MERMAID_MOST} unless its maxTextSize is \
+            "{} characters; Mermaid takes {MERMAID_MOST} unless its maxTextSize is \
              raised: show less with --only, --only-kinds or --window",
             content.len()
         );
@@ -58,13 +58,13 @@ pub(crate) fn export(args: &ExportArgs) -> Done {
     let lines = content.iter().filter(|byte| **byte == b'\n').count();
     if form == Form::Tikz && lines > TEX_MOST {
         tell!(
-            "konklave: {lines} lines are more than the memory of pdflatex and xelatex holds (about \
+            "{lines} lines are more than the memory of pdflatex and xelatex holds (about \
              {TEX_MOST}): compile with lualatex, or show less with --only, --only-kinds or --window"
         );
     }
     target.finish(&content)?;
     if path != Path::new("-") {
-        tell!("konklave: exported to {}", path.display());
+        tell!("exported to {}", path.display());
     }
     Ok(0)
 }

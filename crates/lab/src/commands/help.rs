@@ -9,7 +9,7 @@ use konklave_process::topology::Spec;
 use konklave_sim::{DELAY_FORMS, FAULT_FORMS};
 
 use crate::Done;
-use crate::args::{HelpArgs, Topic, command_line};
+use crate::args::{HelpArgs, Topic, command_line, lacking};
 use crate::output::{colours, stdout};
 
 const SCENARIOS: &str = "\
@@ -102,6 +102,9 @@ fn of_command(name: &str) -> Done {
         write!(out, "{}", styled(&command.render_long_help()))?;
         out.flush()?;
         return Ok(0);
+    }
+    if let Some(hint) = lacking(name, &cli) {
+        return Err(Error::Usage(hint).into());
     }
     let topics: Vec<String> = Topic::value_variants()
         .iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use konklave_algorithms::{Cost, DataSheet, ProcessSets};
-use konklave_catalog::{Catalog, Entry, Error, Scenario, did_you_mean};
+use konklave_catalog::{Catalog, Entry, Error, Scenario, did_you_mean, program};
 use serde_json::{Value, json};
 
 use crate::Done;
@@ -92,7 +92,7 @@ fn many(entries: &[&Entry], format: Format) -> io::Result<()> {
         }
     }
     writeln!(out)?;
-    writeln!(out, "`konklave list NAME` shows the whole data sheet.")?;
+    writeln!(out, "`{} list NAME` shows the whole data sheet.", program())?;
     out.flush()
 }
 
@@ -138,13 +138,21 @@ fn one(entry: &Entry, quorums: Option<&Value>, sets: &[ProcessSets]) -> io::Resu
                 let (name, how) = (sheet.name, mistake.caught_by);
                 writeln!(
                     out,
-                    "  {:<20} konklave check {name} --mistake {} {how}",
-                    "", mistake.name
+                    "  {:<20} {} check {name} --mistake {} {how}",
+                    "",
+                    program(),
+                    mistake.name
                 )?;
             } else if let Some(how) = mistake.shown_by(sheet.name) {
                 let how: Vec<String> = how.split(' ').map(quoted).collect();
                 let (name, how) = (sheet.name, how.join(" "));
-                writeln!(out, "  {:<20} konklave run {name} --mistake {} {how}", "", mistake.name)?;
+                writeln!(
+                    out,
+                    "  {:<20} {} run {name} --mistake {} {how}",
+                    "",
+                    program(),
+                    mistake.name
+                )?;
             } else {
                 let tests = "no command shows it in a small group; the tests of the algorithm do";
                 writeln!(out, "  {:<20} ({tests})", "")?;

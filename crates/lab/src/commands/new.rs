@@ -13,7 +13,6 @@ use crate::output::{Format, print_csv, print_json, stdout};
 
 /// The crate konklave-lab that this program was built from.
 const OWN_SOURCE: &str = env!("CARGO_MANIFEST_DIR");
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Names in the templates, which are replaced by those of the new crate.
 const KEBAB: &str = "my-algorithm";
@@ -88,7 +87,7 @@ impl Kind {
 pub(crate) fn new(catalog: &Catalog, args: &NewArgs) -> Done {
     let template = args.problem.template();
     let name = name(catalog, &args.name, template.problem)?;
-    let lab = Lab::find(args.lab.as_deref())?;
+    let lab = Lab::find(args.lab.as_deref(), Path::new(OWN_SOURCE))?;
     let folder = args.path.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     let files = files(&template, &name, &lab);
     write(&folder, &files)?;
@@ -101,7 +100,12 @@ pub(crate) fn new(catalog: &Catalog, args: &NewArgs) -> Done {
         Format::Text => {
             let mut out = stdout();
             let folder = folder.display();
-            writeln!(out, "{}/{name} is in {folder}; {lab}.", template.problem)?;
+            let problem = template.problem;
+            writeln!(
+                out,
+                "{problem}/{name} is in {folder}; it builds with konklave-lab in {}.",
+                lab.0.display()
+            )?;
             for (path, _) in &files {
                 writeln!(out, "  {path}")?;
             }
@@ -119,7 +123,7 @@ pub(crate) fn new(catalog: &Catalog, args: &NewArgs) -> Done {
                 "problem": template.problem,
                 "folder": absolute(&folder)?,
                 "files": files.iter().map(|(path, _)| path).collect::<Vec<_>>(),
-                "lab": lab.report(),
+                "lab": { "path": lab.0 },
                 "next": next,
             });
             print_json(&report, args.format)?;
@@ -232,21 +236,24 @@ fn camel(name: &str, sources: &[(&str, &str)]) -> String {
     camel
 }
 
-/// The crate konklave-lab that the new crate depends on.
-enum Lab {
-    /// At this place; its testkit lies beside it.
-    Folder(PathBuf),
-    /// From the registry, in the version of this program.
-    Registry,
-}
+/// The folder of the crate konklave-lab that the new crate depends on; its testkit lies beside it.
+struct Lab(PathBuf);
 
 impl Lab {
-    fn find(given: Option<&Path>) -> Result<Self, Error> {
+    /// The folder `given`, or `own`, where this program was built.
+    fn find(given: Option<&Path>, own: &Path) -> Result<Self, Error> {
         let Some(given) = given else {
-            // A crate from the registry has no testkit beside it.
-            let own = Path::new(OWN_SOURCE);
-            let is_there = manifest_of(own).is_ok() && manifest_of(&testkit(own)).is_ok();
-            return Ok(if is_there { Self::Folder(own.to_owned()) } else { Self::Registry });
+            if manifest_of(own).is_ok() && manifest_of(&testkit(own)).is_ok() {
+                return Ok(Self(own.to_owned()));
+            }
+            return Err(Error::Unreadable {
+                file: own.display().to_string(),
+                why: io::Error::new(
+                    io::ErrorKind::NotFound,
+                    "the sources of this program are no longer there, and konklave-lab is in no registry; \
+                     name the folder `crates/lab` of Konklave's sources with --lab",
+                ),
+            });
         };
         let wrong = |why: io::Error| Error::Unreadable {
             file: format!("--lab {}", given.display()),
@@ -262,38 +269,18 @@ impl Lab {
         manifest_of(&testkit(&folder)).map_err(|_| {
             wrong(io::Error::other("the crate konklave-testkit is not beside it, in ../testkit"))
         })?;
-        Ok(Self::Folder(folder))
+        Ok(Self(folder))
     }
 
     /// The lines of Cargo.toml for konklave-lab and konklave-testkit.
     fn sources(&self) -> [String; 2] {
-        match self {
-            Self::Folder(lab) => [lab.clone(), testkit(lab)]
-                .map(|path| format!("path = {}", Value::from(path.to_string_lossy()))),
-            Self::Registry => [(); 2].map(|()| format!("version = \"{VERSION}\"")),
-        }
-    }
-
-    fn report(&self) -> Value {
-        match self {
-            Self::Folder(lab) => json!({ "path": lab }),
-            Self::Registry => json!({ "version": VERSION }),
-        }
+        [self.0.clone(), testkit(&self.0)]
+            .map(|path| format!("path = {}", Value::from(path.to_string_lossy())))
     }
 
     /// The versions of all dependencies that konklave-lab was tested with, where they are known.
     fn lock_file(&self) -> Option<String> {
-        let Self::Folder(lab) = self else { return None };
-        fs::read_to_string(lab.ancestors().nth(2)?.join("Cargo.lock")).ok()
-    }
-}
-
-impl std::fmt::Display for Lab {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Folder(lab) => write!(f, "it builds with konklave-lab in {}", lab.display()),
-            Self::Registry => write!(f, "it builds with konklave-lab {VERSION} of the registry"),
-        }
+        fs::read_to_string(self.0.ancestors().nth(2)?.join("Cargo.lock")).ok()
     }
 }
 
@@ -394,12 +381,27 @@ mod tests {
     #[test]
     fn no_placeholder_is_left_over() {
         for kind in [Kind::Election, Kind::Mutex, Kind::Multicast, Kind::Own] {
-            for (path, content) in files(&kind.template(), "abc", &Lab::Registry) {
+            for (path, content) in files(&kind.template(), "abc", &Lab(OWN_SOURCE.into())) {
+                if path == "Cargo.lock" {
+                    continue;
+                }
                 for left in ["{{", KEBAB, SNAKE, CAMEL] {
                     assert!(!content.contains(left), "{kind:?} {path}: {left}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn without_the_sources_the_error_names_the_option() {
+        let here = Lab::find(None, Path::new(OWN_SOURCE)).map(|lab| lab.0);
+        assert_eq!(here.expect("the sources are here"), Path::new(OWN_SOURCE));
+        let Err(error) = Lab::find(None, Path::new("/no/such/crates/lab")) else {
+            panic!("a folder that is not there is no laboratory");
+        };
+        let told = error.to_string();
+        assert!(told.contains("/no/such/crates/lab") && told.contains("--lab"), "{told}");
+        assert_eq!(error.exit_code(), 66);
     }
 
     #[test]

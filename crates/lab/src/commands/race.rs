@@ -48,7 +48,8 @@ pub(crate) fn race(catalog: &Catalog, args: RaceArgs) -> Done {
         return Err(Error::Usage(message).into());
     }
     let runs: Vec<&Run> = runs.iter().collect();
-    let options = Options::default();
+    let conditions = racers.first().map_or(&[][..], |(entry, _)| entry.problem.conditions);
+    let options = Options::of(conditions);
     if let Some(target) = draw_to {
         target.finish(&svg::stack(&layout_all(&runs, &options)))?;
     }

@@ -23,7 +23,7 @@ pub(crate) fn replay(catalog: &Catalog, args: &ReplayArgs) -> Done {
     #[cfg(feature = "agent")]
     if run.header.algorithm == konklave_agent::recorder::ALGORITHM {
         if let Some(cut) = &cut {
-            tell!("konklave: {cut}; only the readable part is judged");
+            tell!("{cut}; only the readable part is judged");
         }
         let code = incident::incident(args, &run)?;
         return Ok(if code == 0 && cut.is_some() { CUT_OFF } else { code });
@@ -36,7 +36,7 @@ pub(crate) fn replay(catalog: &Catalog, args: &ReplayArgs) -> Done {
     };
     let same = difference.is_none();
     if let Some(cut) = &cut {
-        tell!("konklave: {cut}; only the readable part is compared");
+        tell!("{cut}; only the readable part is compared");
     }
     match args.format {
         Format::Text => print_text(args, &run, steps, difference)?,

@@ -120,7 +120,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
         }
     }
     if let Some(folder) = &args.output {
-        tell!("konklave: wrote recordings and pictures to {}", folder.display());
+        tell!("wrote recordings and pictures to {}", folder.display());
     }
     Ok(0)
 }

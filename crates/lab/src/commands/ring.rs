@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use konklave_catalog::{
-    Catalog, Entry, Error, Plan, RealWorld, RunReport, Scenario, Transport, Verdict,
+    Catalog, Entry, Error, Plan, RealWorld, RunReport, Scenario, Transport, Verdict, program,
 };
 use konklave_process::topology::Shape;
 use konklave_ring::{
@@ -45,8 +45,10 @@ fn algorithm<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Entry, Error> {
     let entry = catalog.find(name)?;
     if *entry.problem != konklave_algorithms::election::SHEET {
         return Err(Error::Usage(format!(
-            "--algorithm {}: solves {}, not election (see `konklave list election`)",
-            entry.sheet.name, entry.problem
+            "--algorithm {}: solves {}, not election (see `{} list election`)",
+            entry.sheet.name,
+            entry.problem,
+            program()
         )));
     }
     Ok(entry)

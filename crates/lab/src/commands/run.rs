@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use konklave_algorithms::Assumption;
 use konklave_catalog::{
-    Catalog, Error, Outcome, Plan, RealWorld, RunReport, Scenario, Transport, Verdict, did_you_mean,
+    Catalog, Error, Outcome, Plan, RealWorld, RunReport, Scenario, Transport, Verdict,
+    did_you_mean, program,
 };
 use konklave_sim::{Selector, What};
 use konklave_trace::{Run, diagram, svg, text};
@@ -59,8 +60,9 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
     }
     // Only now is it known whether the run can be drawn; the report is printed in either case.
     let drawn = match (draw_to, &outcome.run) {
-        (Some(target), Some(run)) => drawable(run)
-            .and_then(|run| target.finish(&svg::draw(run, &diagram::Options::default()))),
+        (Some(target), Some(run)) => drawable(run).and_then(|run| {
+            target.finish(&svg::draw(run, &diagram::Options::of(entry.problem.conditions)))
+        }),
         _ => Ok(()),
     };
     warn_of_idle_faults(&plan, &outcome.report);
@@ -84,11 +86,11 @@ fn warn_of_idle_faults(plan: &Plan, report: &RunReport) {
                 let near = did_you_mean(kind, kinds.keys().map(|k| &**k));
                 let sent: Vec<&str> = kinds.keys().map(|k| &**k).collect();
                 tell!(
-                    "konklave: `--fault {fault}` had no effect: no {kind} was sent{near}; kinds sent: {}",
+                    "`--fault {fault}` had no effect: no {kind} was sent{near}; kinds sent: {}",
                     if sent.is_empty() { "none".into() } else { sent.join(", ") }
                 );
             }
-            None => tell!("konklave: `--fault {fault}` had no effect: {why}"),
+            None => tell!("`--fault {fault}` had no effect: {why}"),
         }
     }
 }
@@ -101,7 +103,8 @@ fn drawable(run: &Run) -> Result<&Run, Error> {
     match run.entries.len() {
         steps if steps <= DRAWABLE => Ok(run),
         steps => Err(Error::Usage(format!(
-            "{steps} steps are too many for one picture (at most {DRAWABLE}); record the run and draw a part of it with `konklave draw FILE --only …`"
+            "{steps} steps are too many for one picture (at most {DRAWABLE}); record the run and draw a part of it with `{} draw FILE --only …`",
+            program()
         ))),
     }
 }
@@ -147,9 +150,9 @@ fn plan<'a>(
                 "--unit {unit}: T must be a positive number of ms, at most 60000"
             )));
         }
-        Some(_) if args.world == World::Sim => tell!(
-            "konklave: `--unit` has no effect with `--world sim`: simulated time is counted in T"
-        ),
+        Some(_) if args.world == World::Sim => {
+            tell!("`--unit` has no effect with `--world sim`: simulated time is counted in T")
+        }
         Some(_) | None => {}
     }
     let usual = entry.usual(Scenario { algorithm: Some(entry.name()), ..scenario });
@@ -201,14 +204,14 @@ pub(crate) fn warn(algorithm: &str, plan: &Plan) {
 
 /// Warns of an option without effect.
 pub(crate) fn warn_without_effect(option: &str, why: &str) {
-    tell!("konklave: `--{option}` has no effect: {why}");
+    tell!("`--{option}` has no effect: {why}");
 }
 
 /// Warns of an assumption that `by`, a clause or a fault, breaks.
 pub(crate) fn warn_of_broken(algorithm: &str, assumption: Assumption, by: &str) {
     let by = if by.contains(' ') { by.to_owned() } else { format!("`--fault {by}` is given") };
     tell!(
-        "konklave: {algorithm} assumes that {}; here {by}, so {}",
+        "{algorithm} assumes that {}; here {by}, so {}",
         assumption.clause(),
         assumption.consequence()
     );

@@ -39,7 +39,7 @@ pub(crate) fn sweep(catalog: &'static Catalog, args: SweepArgs) -> Done {
         None => StudyError::Usage(error.to_string()),
     })?;
     for why in &left_out {
-        tell!("konklave: combination left out: {why}");
+        tell!("combination left out: {why}");
     }
     if cases.is_empty() {
         return Err(Error::Usage("no combination of this study can run".into()).into());
@@ -82,7 +82,7 @@ pub(crate) fn sweep(catalog: &'static Catalog, args: SweepArgs) -> Done {
             Some(_) => "are kept; continue with `--resume`",
             None => "were made and are lost; `--output FILE` keeps them",
         };
-        tell!("konklave: interrupted, {} runs {fate}", rows.len());
+        tell!("interrupted, {} runs {fate}", rows.len());
         return Ok(130);
     }
     Ok(if rows.iter().all(|row| ["ok", "loop"].contains(&&*row.verdict)) { 0 } else { 1 })
@@ -269,11 +269,7 @@ fn shard(args: &SweepArgs) -> Result<Shard, Failure> {
     }
     let given = Shard::from_environment(|name| std::env::var(name).ok());
     if let Some(shard) = given {
-        tell!(
-            "konklave: shard {}/{}, from the variables of the batch system",
-            shard.index + 1,
-            shard.of
-        );
+        tell!("shard {}/{}, from the variables of the batch system", shard.index + 1, shard.of);
     }
     Ok(given.unwrap_or(Shard::ALL))
 }
@@ -307,7 +303,7 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
             .into());
         }
         if there.cut {
-            tell!("konklave: {file}: the last line is cut off; its run is repeated");
+            tell!("{file}: the last line is cut off; its run is repeated");
         }
         let mut seen = BTreeSet::new();
         if let Some(row) = there.rows.iter().find(|row| !seen.insert(row.case)) {
@@ -622,7 +618,7 @@ fn put_together(args: &MergeArgs) -> Done {
     merge(parts)?.write(&mut whole)?;
     target.finish(&whole)?;
     if args.output != Path::new("-") {
-        tell!("konklave: merged {} files into {}", args.files.len(), args.output.display());
+        tell!("merged {} files into {}", args.files.len(), args.output.display());
     }
     Ok(0)
 }

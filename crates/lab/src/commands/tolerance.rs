@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use konklave_catalog::tolerance::{Row, markdown, table, tolerance};
-use konklave_catalog::{Catalog, Entry, Error};
+use konklave_catalog::{Catalog, Entry, Error, program};
 
 use crate::Done;
 use crate::args::ToleranceArgs;
@@ -48,8 +48,9 @@ fn chosen<'a>(catalog: &'a Catalog, what: Option<&str>) -> Result<Vec<&'a Entry>
         Some(name) => match catalog.find(name)? {
             lock if lock.problem.takes_turns => Ok(vec![lock]),
             other => Err(Error::Usage(format!(
-                "{} is not a lock; `konklave list mutex` shows the locks",
-                other.name()
+                "{} is not a lock; `{} list mutex` shows the locks",
+                other.name(),
+                program()
             ))),
         },
     }

@@ -24,7 +24,7 @@ pub(crate) fn ui(catalog: &'static Catalog, args: &UiArgs) -> Done {
         runtime.block_on(Workbench::open(options)).map_err(|e| unavailable(&place, e))?;
     if !args.listen.is_loopback() {
         tell!(
-            "konklave: other machines can reach {}, and the connection is not encrypted; \
+            "other machines can reach {}, and the connection is not encrypted; \
              use it only in a network that you trust",
             args.listen
         );
@@ -33,9 +33,9 @@ pub(crate) fn ui(catalog: &'static Catalog, args: &UiArgs) -> Done {
     let mut out = stdout();
     writeln!(out, "{link}")?;
     out.flush()?;
-    tell!("konklave: the workbench runs at the address above; Ctrl-C stops it");
+    tell!("the workbench runs at the address above; Ctrl-C stops it");
     if !args.no_open && !open(&link) {
-        tell!("konklave: cannot start a browser; open the address yourself");
+        tell!("cannot start a browser; open the address yourself");
     }
     runtime.block_on(workbench.serve()).map_err(|e| unavailable("the workbench stopped", e))?;
     Ok(0)

@@ -10,7 +10,7 @@ use konklave_lab::process::topology::Shape;
 use konklave_lab::process::{Context, Fixed, Inspect, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use crate::problem::{Counting, Indication, Request};
+use problem::{Counting, Indication, Request};
 
 /// One process. The value is the whole state: the checker compares, hashes and copies it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]

@@ -1,9 +1,10 @@
 //! The problem: a counter that loses no increment. Everything that algorithms for it have in common.
 
-use konklave_lab::algorithms::problem::{ProblemSheet, Property};
+use konklave_lab::algorithms::problem::{CostMeasures, Number, ProblemSheet, Property};
 use konklave_lab::algorithms::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
 use konklave_lab::process::{
-    Application, Meter, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
+    Application, ClientEvent, Condition, Lasting, Meter, Monitor, Process, ProcessId, ProcessMap,
+    ProcessSet, Verdict, Violation,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,13 +34,32 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
 
     const SHEET: ProblemSheet = ProblemSheet {
         name: "counting",
-        properties: &[Property {
-            word: "counted",
-            broken_by: &["no lost increment"],
-            meaning: "no increment is lost",
-        }],
+        // What `check --property` names; a judge below reports each violation by its own name.
+        properties: &[
+            Property::new("counted", &["no lost increment"], "no increment is lost"),
+            Property::new(
+                "limit",
+                &["limit"],
+                "no client is told more than K (limit:K)",
+            )
+            .with_number(Number::Required),
+        ],
         guarantees: &["counted", "deadlock", "quiescence"],
         safety: &["no lost increment"],
+        // What pictures show as bars.
+        conditions: &[Condition {
+            what: Lasting::Waiting,
+            name: "waits for the value",
+            short: "",
+            begins: &[ClientEvent::Request("Increment")],
+            ends: &[ClientEvent::Indication("Counted")],
+        }],
+        // What `costs` shows: names of fields of the summary.
+        measures: CostMeasures {
+            entries: "increments",
+            wait: "mean_wait",
+            ..CostMeasures::NONE
+        },
         ..ProblemSheet::BLANK
     };
 
@@ -54,8 +74,11 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
         }
     }
 
-    fn monitor(_watch: &Watch, _setup: &Setup) -> NoLostIncrement {
-        NoLostIncrement::default()
+    fn monitor(watch: &Watch, _setup: &Setup) -> NoLostIncrement {
+        NoLostIncrement {
+            values: Vec::new(),
+            limit: watch.number("limit"),
+        }
     }
 
     fn meter(setup: &Setup) -> Waits {
@@ -131,6 +154,8 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
 pub struct NoLostIncrement {
     /// The values that clients were told, in ascending order.
     values: Vec<u32>,
+    /// The highest value that a client may be told, with `--property limit:K`.
+    limit: Option<u32>,
 }
 
 impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for NoLostIncrement {
@@ -143,6 +168,10 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for NoLo
                 let detail = format!("{at} is told {value}, which was told before");
                 return Err(Violation::new("no lost increment", detail));
             }
+        }
+        if self.limit.is_some_and(|limit| *value > limit) {
+            let detail = format!("{at} is told {value}");
+            return Err(Violation::new("limit", detail));
         }
         Ok(())
     }

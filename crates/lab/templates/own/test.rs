@@ -1,4 +1,4 @@
-//! One run of a large group, and every run of a small one.
+// One run of a large group, and every run of a small one.
 
 use konklave_testkit::Case;
 use my_algorithm::MyAlgorithm;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use konklave_process::{ClientEvent, Condition};
 use serde_json::Value;
 
 use super::{
@@ -21,6 +22,7 @@ pub(super) struct Layout<'a> {
     pub(super) axis: &'a Axis,
     pub(super) places: &'a BTreeMap<u32, usize>,
     pub(super) only: &'a Filter,
+    pub(super) conditions: &'a [Condition],
     pub(super) view: &'a View<'a>,
     pub(super) taken: Taken,
     pub(super) diagram: Diagram,
@@ -190,15 +192,14 @@ impl Layout<'_> {
 
     fn bar_label(&mut self, span: &Span, from: f64, to: f64, y: f64) -> Option<Label> {
         let font = self.diagram.font;
-        let (words, rise): (&[&str], f64) = match span.what {
-            Lasting::Waiting => return None,
-            Lasting::Inside => (&["critical section", "CS"], 0.0),
-            Lasting::Leading => (&["leader"], 0.0),
-            Lasting::Following | Lasting::Paused => (&[span.label.as_str()], -11.0),
-            Lasting::Down => (&[span.label.as_str()], -14.0),
-            Lasting::Cut => return None,
+        let rise = match span.what {
+            Lasting::Waiting | Lasting::Cut => return None,
+            Lasting::Inside | Lasting::Leading => 0.0,
+            Lasting::Following | Lasting::Paused => -11.0,
+            Lasting::Down => -14.0,
         };
-        words.iter().find_map(|text| {
+        let words = [span.label.as_str(), span.short];
+        words.iter().filter(|text| !text.is_empty()).find_map(|text| {
             let width = width_of(text, font);
             let spare = to - from - width - 8.0;
             // The label of a wait may stick out of its bar; a label inside a bar may not.
@@ -216,6 +217,16 @@ impl Layout<'_> {
         })
     }
 
+    /// Whether the bar of a condition begins with this event.
+    fn begins(&self, event: ClientEvent<'_>) -> bool {
+        self.conditions.iter().any(|condition| condition.begins.contains(&event))
+    }
+
+    /// Whether the bar of a condition ends with this event.
+    fn ends(&self, event: ClientEvent<'_>) -> bool {
+        self.conditions.iter().any(|condition| condition.ends.contains(&event))
+    }
+
     pub(super) fn place_marks(&mut self) {
         for (i, entry) in self.run.entries.iter().enumerate() {
             let Entry::Step(step) = entry else { continue };
@@ -225,10 +236,12 @@ impl Layout<'_> {
             }
             let mut words = Vec::new();
             match &step.input {
-                InputRecord::Request(request) => match kind_of(request) {
-                    "Acquire" | "Release" => {}
-                    _ => words.push(short(request)),
-                },
+                InputRecord::Request(request) => {
+                    let event = ClientEvent::Request(kind_of(request));
+                    if !self.begins(event) && !self.ends(event) {
+                        words.push(short(request));
+                    }
+                }
                 InputRecord::Suspect(peer) => words.push(format!("suspects {peer}")),
                 InputRecord::Trust(peer) => words.push(format!("trusts {peer}")),
                 InputRecord::Recover { .. } => words.push("recovers".into()),
@@ -239,10 +252,11 @@ impl Layout<'_> {
             }
             for effect in &step.effects {
                 match effect {
-                    EffectRecord::Indicate(indication) => match kind_of(indication) {
-                        "Granted" | "Leading" | "Following" => {}
-                        _ => words.push(short(indication)),
-                    },
+                    EffectRecord::Indicate(indication) => {
+                        if !self.begins(ClientEvent::Indication(kind_of(indication))) {
+                            words.push(short(indication));
+                        }
+                    }
                     EffectRecord::Unexpected(what) => words.push(format!("met {what}")),
                     EffectRecord::Send { .. }
                     | EffectRecord::SetTimer { .. }
@@ -343,15 +357,9 @@ impl Layout<'_> {
         }
         let lost = diagram.arrows.iter().filter(|arrow| arrow.fate == Fate::Lost).count();
         keys.extend((lost > 0).then(|| (Sample::Lost, format!("lost ({lost})"))));
-        let bars = [
-            (Lasting::Waiting, "waits"),
-            (Lasting::Inside, "critical section"),
-            (Lasting::Leading, "leader"),
-            (Lasting::Following, "follows"),
-            (Lasting::Paused, "asleep"),
-            (Lasting::Down, "down"),
-        ];
-        for (what, text) in bars {
+        let clients = self.conditions.iter().map(|c| (c.what, c.plain_name()));
+        let faults = [(Lasting::Paused, "asleep"), (Lasting::Down, "down")];
+        for (what, text) in clients.chain(faults) {
             if diagram.bars.iter().any(|bar| bar.what == what) {
                 keys.push((Sample::Bar(what), text.to_owned()));
             }

@@ -89,7 +89,7 @@ type Offices = BTreeMap<usize, Vec<u32>>;
 
 fn offices(run: &Run, options: &Options) -> (Offices, Offices) {
     let (mut begins, mut ends) = (Offices::new(), Offices::new());
-    for span in spans(run) {
+    for span in spans(run, options.conditions) {
         let Some(node) = span.node.filter(|node| options.only.shows_node(*node)) else { continue };
         if matches!(span.what, Lasting::Inside | Lasting::Leading) {
             begins.entry(span.begin).or_default().push(node);

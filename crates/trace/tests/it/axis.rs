@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 
-use crate::files::path_of;
+use crate::files::{CONDITIONS, path_of};
 use konklave_trace::diagram::{Diagram, Options, layout, layout_all};
 use konklave_trace::{Entry, Filter, Run};
 
@@ -103,7 +103,7 @@ fn runs() -> Vec<(&'static str, Run)> {
 fn the_time_of_every_step_can_be_read_between_two_ticks() {
     for (name, run) in runs() {
         for width in [600.0, 4500.0, 100_000.0] {
-            let options = Options { width, ..Options::default() };
+            let options = Options { width, ..Options::of(CONDITIONS) };
             let diagram = layout(&run, &options);
             assert!(!diagram.points.is_empty(), "{name}: nothing is shown");
             every_time_can_be_read(name, &run, &diagram);
@@ -120,7 +120,7 @@ fn the_same_holds_for_a_part_of_a_run() {
         for window in windows {
             for nodes in [None, Some(BTreeSet::from([run.header.nodes[0], run.header.nodes[1]]))] {
                 let only = Filter { nodes, window, ..Filter::default() };
-                let options = Options { only, ..Options::default() };
+                let options = Options { only, ..Options::of(CONDITIONS) };
                 let diagram = layout(&run, &options);
                 shown += usize::from(!diagram.points.is_empty());
                 every_time_can_be_read(name, &run, &diagram);
@@ -133,7 +133,7 @@ fn the_same_holds_for_a_part_of_a_run() {
 #[test]
 fn the_same_holds_for_a_race() {
     let (one, two) = (stored("ricart-agrawala"), crowd(8, &[0, 300, 40_000]));
-    let diagrams = layout_all(&[&one, &two], &Options::default());
+    let diagrams = layout_all(&[&one, &two], &Options::of(CONDITIONS));
     for (run, diagram) in [&one, &two].into_iter().zip(&diagrams) {
         every_time_can_be_read("race", run, diagram);
     }
@@ -142,7 +142,7 @@ fn the_same_holds_for_a_race() {
 #[test]
 fn what_happens_at_one_moment_is_apart_and_still_one_moment() {
     let run = crowd(20, &[0]);
-    let diagram = layout(&run, &Options::default());
+    let diagram = layout(&run, &Options::of(CONDITIONS));
     let at_zero: Vec<f64> = (diagram.points.iter())
         .filter(|p| matches!(&run.entries[p.entry], Entry::Step(step) if step.node == 0))
         .map(|p| p.at.0)

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 
-use crate::files::{golden, path_of};
+use crate::files::{CONDITIONS, golden, path_of};
+use konklave_process::{ClientEvent, Condition, Lasting};
 use konklave_trace::diagram::{Fate, Options, layout, layout_all};
 use konklave_trace::export::{csv, html, html_race, mermaid, plantuml, shiviz, table, tikz};
 use konklave_trace::{Entry, Filter, Header, IncidentKind, Run, svg};
@@ -18,11 +19,11 @@ fn stored(name: &str) -> Run {
 }
 
 fn everything() -> Options {
-    Options::default()
+    Options::of(CONDITIONS)
 }
 
 fn only(change: impl FnOnce(&mut Filter)) -> Options {
-    let mut options = Options::default();
+    let mut options = everything();
     change(&mut options.only);
     options
 }
@@ -84,7 +85,7 @@ fn a_window_cuts_arrows_at_its_edges_and_keeps_what_lasts() {
     let options = only(|only| only.window = Some((crash + 1, crash + 400)));
     let part = layout(&run, &options);
     assert!(part.points.len() < all.points.len() && part.width < all.width);
-    assert!(part.bars.iter().any(|bar| bar.what == konklave_trace::diagram::Lasting::Down));
+    assert!(part.bars.iter().any(|bar| bar.what == Lasting::Down));
     assert!(part.arrows.iter().any(|arrow| arrow.fate == Fate::Beyond), "one is on its way");
     let lanes: Vec<f64> = part.lanes.iter().map(|lane| lane.y).collect();
     let (top, bottom) = (lanes[0], lanes[lanes.len() - 1]);
@@ -326,4 +327,42 @@ fn each_layer_has_a_colour_and_each_kind_a_pattern() {
         plain.kinds.iter().map(|kind| (kind.colour, kind.dash)).collect::<Vec<_>>(),
         [(0, 0), (1, 0)]
     );
+}
+
+/// A printer is `Queued`, then `Printing` until it is `Empty`; the page number is in the label.
+const PRINTER: &[Condition] = &[
+    Condition {
+        what: Lasting::Waiting,
+        name: "queued",
+        short: "",
+        begins: &[ClientEvent::Request("Print")],
+        ends: &[ClientEvent::Indication("Printing")],
+    },
+    Condition {
+        what: Lasting::Inside,
+        name: "prints page {page}",
+        short: "",
+        begins: &[ClientEvent::Indication("Printing")],
+        ends: &[ClientEvent::Indication("Empty")],
+    },
+];
+
+#[test]
+fn bars_are_the_conditions_of_the_problem() {
+    let text = r#"{"konklave":1,"algorithm":"printing/mine","nodes":[0]}
+{"at":0,"node":0,"in":{"request":"Print"}}
+{"at":3000,"node":0,"in":{"timer":"ready"},"do":[{"indicate":{"Printing":{"page":7}}}]}
+{"at":9000,"node":0,"in":{"timer":"done"},"do":[{"indicate":"Empty"}]}
+{"end":"ok","summary":{}}
+"#;
+    let run = Run::read("printing.run", text.as_bytes()).unwrap();
+    let diagram = layout(&run, &Options::of(PRINTER));
+    let bars: Vec<(Lasting, bool)> = diagram.bars.iter().map(|b| (b.what, b.open)).collect();
+    assert_eq!(bars, [(Lasting::Waiting, false), (Lasting::Inside, false)]);
+    assert!(diagram.bars[1].tooltip.contains("prints page 7"), "{:?}", diagram.bars[1]);
+    let legend: Vec<&str> = diagram.legend.iter().map(|key| key.text.as_str()).collect();
+    assert_eq!(legend, ["queued", "prints page"]);
+    let marks: Vec<&str> = diagram.marks.iter().map(|mark| mark.label.text.as_str()).collect();
+    assert_eq!(marks, ["Empty"], "an event that begins a bar has no mark of its own");
+    assert!(layout(&run, &Options::default()).bars.is_empty());
 }

@@ -2,6 +2,13 @@
 
 use std::path::PathBuf;
 
+use konklave_algorithms::{election, mutex};
+use konklave_process::Condition;
+
+/// The conditions of the stored runs: those of locks and elections.
+pub(crate) const CONDITIONS: &[Condition] =
+    &[mutex::WAITING, mutex::INSIDE, election::LEADING, election::FOLLOWING];
+
 /// The file under `tests/golden`.
 pub(crate) fn path_of(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)

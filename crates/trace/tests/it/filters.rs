@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 
-use crate::files::path_of;
+use crate::files::{CONDITIONS, path_of};
 use konklave_trace::diagram::{Options, layout};
 use konklave_trace::export::{csv, mermaid, plantuml, shiviz};
 use konklave_trace::messages::messages;
@@ -58,7 +58,7 @@ fn messages_are_whole_or_not_there_and_everywhere_the_same() {
         let run = stored(name);
         let all = messages(&run);
         for only in filters(&run) {
-            let options = Options { only: only.clone(), ..Options::default() };
+            let options = Options { only: only.clone(), ..Options::of(CONDITIONS) };
             let table = table_of(&run, &options);
             for (id, [sent, received, lost]) in &table {
                 let whole = &all[id];

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::process::Command;
 
-use crate::files::path_of;
+use crate::files::{CONDITIONS, path_of};
 use konklave_trace::Run;
 use konklave_trace::diagram::Options;
 use konklave_trace::export::{html, html_race};
@@ -110,7 +110,7 @@ fn a_visitor_steps_forwards_and_backwards() {
         return;
     };
     let run = stored("faults.run");
-    let seen = visit(&browser, &html(&run, &Options::default()), "en");
+    let seen = visit(&browser, &html(&run, &Options::of(CONDITIONS)), "en");
     let steps = seen["steps"].as_u64().unwrap();
     assert!(steps > 10, "{seen}");
     assert_eq!(seen["begin"], "begin");
@@ -136,7 +136,7 @@ fn a_race_is_played_too() {
         return;
     };
     let (one, two) = (stored("ricart-agrawala.run"), stored("chang-roberts.run"));
-    let seen = visit(&browser, &html_race(&[&one, &two], &Options::default()), "de");
+    let seen = visit(&browser, &html_race(&[&one, &two], &Options::of(CONDITIONS)), "de");
     assert_eq!(seen["begin"], "Beginn", "{seen}");
     assert!(seen["message"].as_str().is_some_and(|m| m.contains("mögliche Ursachen")), "{seen}");
 }

@@ -262,7 +262,10 @@ fn debug_prints_every_input_and_effect_in_raw_values() {
 
 #[test]
 fn a_picture_escapes_what_a_process_says() {
-    let picture = konklave_trace::svg::draw(&all_inputs(), &Default::default());
+    let picture = konklave_trace::svg::draw(
+        &all_inputs(),
+        &konklave_trace::diagram::Options::of(crate::files::CONDITIONS),
+    );
     assert!(picture.contains("so much &amp; \\&quot;more"));
     assert!(!picture.contains("much & "));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 
-use crate::files::{golden, path_of};
+use crate::files::{CONDITIONS, golden, path_of};
 use crate::world::Scene;
 use konklave_algorithms::election::chang_roberts::ChangRoberts;
 use konklave_algorithms::mutex::ricart_agrawala::RicartAgrawala;
@@ -44,22 +44,22 @@ fn three_processes_enter_one_after_the_other() {
     let run = stored("ricart-agrawala.run", || three_want_in().run::<RicartAgrawala>());
     let options = text::Options { states: true, ..text::Options::default() };
     golden("ricart-agrawala.txt", &text::transcript(&run, &options));
-    golden("ricart-agrawala.svg", &svg::draw(&run, &diagram::Options::default()));
+    golden("ricart-agrawala.svg", &svg::draw(&run, &diagram::Options::of(CONDITIONS)));
 }
 
 #[test]
 fn a_process_of_the_ring_crashes_and_comes_back() {
     let run = stored("chang-roberts.run", || a_crash_on_the_ring().run::<ChangRoberts>());
     golden("chang-roberts.txt", &text::transcript(&run, &text::Options::default()));
-    golden("chang-roberts.svg", &svg::draw(&run, &diagram::Options::default()));
+    golden("chang-roberts.svg", &svg::draw(&run, &diagram::Options::of(CONDITIONS)));
 }
 
 #[test]
 fn every_kind_of_fault_is_told_and_drawn() {
     let run = stored("faults.run", || everything_goes_wrong().run::<RicartAgrawala>());
     golden("faults.txt", &text::transcript(&run, &text::Options::default()));
-    golden("faults.svg", &svg::draw(&run, &diagram::Options::default()));
-    let diagram = layout(&run, &diagram::Options::default());
+    golden("faults.svg", &svg::draw(&run, &diagram::Options::of(CONDITIONS)));
+    let diagram = layout(&run, &diagram::Options::of(CONDITIONS));
     let fates: Vec<Fate> = diagram.arrows.iter().map(|arrow| arrow.fate).collect();
     assert!([Fate::Arrived, Fate::Again, Fate::Lost].iter().all(|fate| fates.contains(fate)));
     assert_eq!(diagram.violations.len(), 1);
@@ -165,7 +165,7 @@ fn a_file_that_is_cut_off_is_read_as_far_as_it_goes() {
     assert_eq!(salvaged.run.entries, run.entries);
     assert_eq!(salvaged.cut.unwrap().to_string(), format!("a.run:23: {cut}"));
     assert!(Run::salvage("a.run", text.as_bytes()).unwrap().cut.is_none());
-    assert!(svg::draw(&salvaged.run, &diagram::Options::default()).contains("cut off"));
+    assert!(svg::draw(&salvaged.run, &diagram::Options::of(CONDITIONS)).contains("cut off"));
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn many_lanes_and_messages_stay_apart() {
     scene.workload.requests = (0..20).map(|i| u32::from(i % 3 == 0)).collect();
     scene.config.delay = "uniform:0.5..1.5".parse().unwrap();
     let run = scene.run::<RicartAgrawala>();
-    let diagram = layout(&run, &diagram::Options::default());
+    let diagram = layout(&run, &diagram::Options::of(CONDITIONS));
     assert!(diagram.arrows.len() > 200 && diagram.arrows.iter().all(|a| a.label.is_none()));
     assert!(diagram.width < 4600.0, "{}", diagram.width);
     for lane in &diagram.lanes {
@@ -233,7 +233,7 @@ fn many_lanes_and_messages_stay_apart() {
     }
     assert!(diagram.arrows.iter().all(|a| a.to.0 > a.from.0), "arrows go forward in time");
     let only = Filter { nodes: Some(BTreeSet::from([0, 3])), ..Filter::default() };
-    let few = layout(&run, &diagram::Options { only, ..diagram::Options::default() });
+    let few = layout(&run, &diagram::Options { only, ..diagram::Options::of(CONDITIONS) });
     assert_eq!((few.lanes.len(), few.kinds.len()), (2, 2));
     assert!(few.arrows.iter().any(|arrow| arrow.label.is_some()));
 }
@@ -242,7 +242,7 @@ fn many_lanes_and_messages_stay_apart() {
 fn nodes_are_called_as_the_scenario_says() {
     let mut run = three_entries();
     run.header.scenario = serde_json::json!({ "names": { "0": "<north>", "2": "a longer name" } });
-    let diagram = layout(&run, &diagram::Options::default());
+    let diagram = layout(&run, &diagram::Options::of(CONDITIONS));
     let labels: Vec<&str> = diagram.lanes.iter().map(|lane| lane.label.as_str()).collect();
     assert_eq!(labels, ["<north>", "p1", "a longer name"]);
     let story = text::transcript(&run, &text::Options::default());

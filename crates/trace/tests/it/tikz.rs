@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::process::Command;
 
-use crate::files::path_of;
+use crate::files::{CONDITIONS, path_of};
 use konklave_trace::diagram::Options;
 use konklave_trace::export::tikz;
 use konklave_trace::{Entry, Header, InputRecord, Run};
@@ -46,7 +46,7 @@ fn every_document_compiles() {
         ("nothing", nothing),
     ];
     for (name, run) in runs {
-        std::fs::write(folder.join(format!("{name}.tex")), tikz(&run, &Options::default()))
+        std::fs::write(folder.join(format!("{name}.tex")), tikz(&run, &Options::of(CONDITIONS)))
             .unwrap();
         let said = Command::new("pdflatex")
             .args(["-interaction=nonstopmode", "-halt-on-error", name])

@@ -2,6 +2,7 @@
 
 use konklave::{Status, Waiter};
 
+use crate::program::program;
 use crate::protocol::Finding;
 
 /// How many wait cycles are shown, and how many are searched for.
@@ -21,7 +22,8 @@ pub(super) fn examine(status: &Status) -> Finding {
                 let least = if n == SOUGHT { "at least " } else { "" };
                 shown.push_str(&format!("; and {least}{} more", n - SHOWN));
             }
-            format!("{shown}: end one of these commands (`konklave why NAME` explains more)")
+            let program = program();
+            format!("{shown}: end one of these commands (`{program} why NAME` explains more)")
         }
     };
     Finding { what: "circles".into(), well, detail }

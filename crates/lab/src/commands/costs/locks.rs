@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use konklave_catalog::{Entry, Error, LockCosts, Range, Scenario};
+use konklave_catalog::{Entry, Error, LockCosts, Range, Scenario, program};
 use serde_json::json;
 
 use crate::Done;
@@ -59,10 +59,14 @@ pub(super) fn table(entries: &[&Entry], args: &CostsArgs) -> Done {
 }
 
 fn locks<'a>(entries: &[&'a Entry]) -> Result<Vec<&'a Entry>, Error> {
-    let locks: Vec<&Entry> = entries.iter().copied().filter(|e| e.problem.takes_turns).collect();
+    let locks: Vec<&Entry> =
+        entries.iter().copied().filter(|e| !e.problem.measures.wait.is_empty()).collect();
     if locks.is_empty() {
-        let message = "--table and --matrix work only for locks; `konklave list mutex` shows them";
-        return Err(Error::Usage(message.into()));
+        return Err(Error::Usage(format!(
+            "--table and --matrix work only for locks, and problems that measure how long clients wait; \
+             `{} list mutex` shows the locks",
+            program()
+        )));
     }
     Ok(locks)
 }
@@ -76,7 +80,10 @@ fn cells(row: &LockCosts) -> [String; 9] {
         row.again.to_string(),
         row.contended.to_string(),
         row.entry.to_string(),
-        format!("{}; {}", row.response, row.busy_response),
+        match (row.response, row.busy_response) {
+            (None, None) => optional(None),
+            (lone, busy) => format!("{}; {}", optional(lone), optional(busy)),
+        },
         optional(row.sync_delay),
         optional(row.hasty_delay),
     ]

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::ProgressBar;
-use konklave_catalog::Error;
+use konklave_catalog::{Error, program};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ impl Shown {
                 }
                 found.values.push(read(&report, reads));
             }
-            let typed = format!("konklave {}", typed(command));
+            let typed = format!("{} {}", program(), typed(command));
             if !commands.contains(&typed) {
                 commands.push(typed);
             }
@@ -157,7 +157,7 @@ fn expanded(command: &str) -> Vec<String> {
 
 /// The report of a command, as JSON; for `exit`, its exit code alone.
 fn run(line: &str, reads: &str, figures: &mut Figures<'_>) -> Result<Value, Error> {
-    let failed = |why: String| Error::Unavailable(format!("konklave {line}: {why}"));
+    let failed = |why: String| Error::Unavailable(format!("{} {line}: {why}", program()));
     let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
     let mut command = Command::new(program);
     command.args(line.split_whitespace());
