@@ -128,7 +128,7 @@ async fn node_that_claims_to_be_another_one_is_refused() {
     let mut events = nodes[0].events();
     drop(nodes.pop());
     // The directory of b, in the hands of c.
-    let claims = Node::builder().seeds(addresses).data_dir(folder.join("b"));
+    let claims = crate::fast().seeds(addresses).data_dir(folder.join("b"));
     let until_unlocked = async {
         loop {
             match claims.clone().tls(authority.named("c")).start().await {

@@ -303,7 +303,7 @@ async fn node_of_earlier_version_and_its_peer_learn_versions() {
         // The same the other way: the old node is called.
         let old = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let seeds = [old.local_addr().unwrap().to_string()];
-        let new = with(Node::builder().id(5).seeds(seeds)).start().await.unwrap();
+        let new = with(crate::fast().id(5).seeds(seeds)).start().await.unwrap();
         let mut events = new.events();
         let answering = async {
             loop {
@@ -325,7 +325,7 @@ async fn keys_change_one_member_after_the_other() {
     const NEW: [u8; 32] = [9; 32];
     let (mut nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let joins = |id: u32, keys: Vec<[u8; 32]>| {
-        let node = Node::builder().id(id).seeds(addresses.clone()).pre_shared_keys(keys);
+        let node = crate::fast().id(id).seeds(addresses.clone()).pre_shared_keys(keys);
         async move { timeout(LONG, node.join()).await.expect("it is let in").unwrap() }
     };
     nodes[0].change_keys([NEW, KEY]).unwrap();
@@ -342,7 +342,7 @@ async fn keys_change_one_member_after_the_other() {
         node.change_keys([NEW]).unwrap();
     }
     let mut events = nodes[0].events();
-    let late = Node::builder().id(53).seeds(addresses).pre_shared_key(KEY).start().await.unwrap();
+    let late = crate::fast().id(53).seeds(addresses).pre_shared_key(KEY).start().await.unwrap();
     assert!(refusal(&mut events).await.contains("wrong key"));
     assert!(!late.status().member);
     let none: [[u8; 32]; 0] = [];
