@@ -63,12 +63,8 @@ pub(crate) fn run(
         fates: Box::new(move |departure| message_faults.fate(departure)),
     };
     let is_hold = Box::new(|request: &AnyData| algorithm.pause(request) == Pause::Hold);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Error::Unavailable(format!("cannot start the threads of the run: {e}")))?;
     let run = konklave_net::run_group(setup.group.clone(), parts, config, is_hold, recorder);
-    let done = runtime.block_on(run).map_err(|e| Error::Unavailable(e.to_string()))?;
+    let done = runtime()?.block_on(run).map_err(|e| Error::Unavailable(e.to_string()))?;
     let violations =
         done.violations.into_iter().map(|(at, v)| (at, v.property.to_owned(), v.detail)).collect();
     let asks = |p: &ProcessId| !done.down.contains(*p) && done.application.next(*p).is_some();
@@ -104,6 +100,13 @@ pub(crate) fn run(
     let footer = Footer { verdict: report.verdict.name().into(), summary };
     let run = done.recorder.map(|recorder| recorder.finish(Some(footer)));
     Ok(Outcome { report, run })
+}
+
+/// The threads of a run.
+fn runtime() -> Result<tokio::runtime::Runtime, Error> {
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    let failed = |e| Error::Unavailable(format!("cannot start the threads of the run: {e}"));
+    threads.enable_all().build().map_err(failed)
 }
 
 /// The plan in the units of the network: T becomes real time.

@@ -1,4 +1,4 @@
-//! What a failing test shows of a run: why it went wrong, its story, and a file to replay.
+//! The report of a failing test: why the run went wrong, its story, and a file to replay.
 
 use std::path::PathBuf;
 

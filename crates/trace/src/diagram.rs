@@ -335,6 +335,21 @@ pub fn layout_all(runs: &[&Run], options: &Options) -> Vec<Diagram> {
         .collect()
 }
 
+/// The lanes of these nodes below `top`; many lanes are closer together.
+fn lanes(run: &Run, nodes: &[u32], top: f64) -> Vec<Lane> {
+    let spacing = match nodes.len() {
+        0..=8 => 76.0,
+        9..=14 => 60.0,
+        15..=24 => 48.0,
+        _ => 32.0,
+    };
+    let lane = |(i, &node): (usize, &u32)| {
+        let label = run.header.name_of(node);
+        Lane { node, label, y: top + 20.0 + i as f64 * spacing }
+    };
+    nodes.iter().enumerate().map(lane).collect()
+}
+
 fn lay_out(
     track: Track<'_>,
     axis: &Axis,
@@ -350,17 +365,7 @@ fn lay_out(
     let broken = run.entries.iter().filter(|e| is_violation(e) && only.shows_time(e.at()));
     let broken = broken.count().min(MOST_VIOLATIONS);
     let top = 100.0 + 18.0 * (broken + usize::from(notes)) as f64;
-    let spacing = match nodes.len() {
-        0..=8 => 76.0,
-        9..=14 => 60.0,
-        15..=24 => 48.0,
-        _ => 32.0,
-    };
-    let lane = |(i, &node): (usize, &u32)| {
-        let label = run.header.name_of(node);
-        Lane { node, label, y: top + 20.0 + i as f64 * spacing }
-    };
-    let lanes: Vec<Lane> = nodes.iter().enumerate().map(lane).collect();
+    let lanes = lanes(run, nodes, top);
     let bottom = lanes.last().map_or(top, |lane| lane.y) + 34.0;
     let right = axis.end + 40.0;
     let mut layout = Layout {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use konklave_catalog::{Plan, Scenario};
 use konklave_process::Condition;
 use konklave_trace::causality::causes;
-use konklave_trace::diagram::{Diagram, Lasting, client_events};
+use konklave_trace::diagram::{Band, Bar, Diagram, Lasting, Tick, client_events};
 use konklave_trace::messages::{Message, messages};
 use konklave_trace::text::{incident_line, render, step_lines};
 use konklave_trace::{EffectRecord, Entry, Header, IncidentKind, InputRecord, Run, Step};
@@ -126,7 +126,10 @@ impl<'a> Track<'a> {
             (m.id, m.from, m.to, kind, said, m.sent, m.received.clone(), lost, doubled)
         };
         let messages = sent.values().map(message).collect();
-        let label = |text: &'a str| text;
+        let tick = |t: &'a Tick| (place(t.x), &*t.label, place(t.to));
+        let band = |b: &'a Band| (place(b.from), place(b.to), &*b.label.text);
+        let node = |b: &Bar| diagram.lanes[b.lane].node;
+        let bar = |b: &'a Bar| (lasting(b.what), node(b), place(b.from), place(b.to), &*b.tooltip);
         Self {
             name: &run.header.algorithm,
             nodes: &run.header.nodes,
@@ -142,27 +145,10 @@ impl<'a> Track<'a> {
             toml: toml::to_string(&world.scenario).unwrap_or_default(),
             report: &world.report,
             width: diagram.width,
-            ticks: (diagram.ticks.iter())
-                .map(|t| (place(t.x), label(&t.label), place(t.to)))
-                .collect(),
-            gaps: diagram
-                .gaps
-                .iter()
-                .map(|g| (place(g.from), place(g.to), label(&g.label.text)))
-                .collect(),
-            bands: diagram
-                .bands
-                .iter()
-                .map(|b| (place(b.from), place(b.to), label(&b.label.text)))
-                .collect(),
-            bars: diagram
-                .bars
-                .iter()
-                .map(|b| {
-                    let node = diagram.lanes[b.lane].node;
-                    (lasting(b.what), node, place(b.from), place(b.to), label(&b.tooltip))
-                })
-                .collect(),
+            ticks: diagram.ticks.iter().map(tick).collect(),
+            gaps: diagram.gaps.iter().map(band).collect(),
+            bands: diagram.bands.iter().map(band).collect(),
+            bars: diagram.bars.iter().map(bar).collect(),
             kinds,
             words: words.words,
             entries,

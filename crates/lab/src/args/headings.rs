@@ -40,7 +40,7 @@ pub(crate) fn command_line() -> Command {
     command.help_template(template)
 }
 
-/// What the examples call the program.
+/// The name of the program in the examples.
 const EXAMPLE: &str = "konklave";
 
 /// Leaves out the examples of commands that this build lacks.

@@ -34,7 +34,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
 
     const SHEET: ProblemSheet = ProblemSheet {
         name: "counting",
-        // What `check --property` names; a judge below reports each violation by its own name.
+        // The words for `check --property`; a judge below reports each violation by its own name.
         properties: &[
             Property::new("counted", &["no lost increment"], "no increment is lost"),
             Property::new(
@@ -46,7 +46,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
         ],
         guarantees: &["counted", "deadlock", "quiescence"],
         safety: &["no lost increment"],
-        // What pictures show as bars.
+        // The bars of pictures.
         conditions: &[Condition {
             what: Lasting::Waiting,
             name: "waits for the value",
@@ -54,7 +54,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
             begins: &[ClientEvent::Request("Increment")],
             ends: &[ClientEvent::Indication("Counted")],
         }],
-        // What `costs` shows: names of fields of the summary.
+        // The columns of `costs`: names of fields of the summary.
         measures: CostMeasures {
             entries: "increments",
             wait: "mean_wait",
