@@ -343,6 +343,11 @@ fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static st
 /// The times of requests.
 fn script(scenario: &mut Scenario, group: &Group) -> Result<Vec<(ProcessId, f64)>, Error> {
     if let Some(file) = scenario.script.take_if(|text| !text.is_empty() && !text.contains('@')) {
+        if !Path::new(&file).exists() {
+            return usage(format!(
+                "--script {file}: neither requests of the form NODE@TIME, as in 2@3.5, nor a file"
+            ));
+        }
         // A recording must not depend on a file that may change, so it has the times themselves.
         scenario.script = Some(trace(&read_text(Path::new(&file))?, &file)?);
     }

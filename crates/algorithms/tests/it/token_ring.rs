@@ -203,7 +203,10 @@ fn who_loses_patience_finds_out_that_the_token_is_lost() {
             c.loss = 0.02;
         });
         let seen = case.simulate();
-        assert_eq!(seen.well().summary.entries, 30, "seed {seed}");
+        let others: Vec<_> =
+            seen.violations.iter().filter(|v| !v.starts_with("quiescence")).collect();
+        assert!(others.is_empty(), "seed {seed}: {others:?}");
+        assert_eq!(seen.summary.entries, 30, "seed {seed}");
     }
 }
 

@@ -105,14 +105,15 @@ fn a_crash_or_a_loss_blocks_but_lets_two_in_only_where_silence_counts_as_consent
             assert!(row.tried > 0 && row.harmless <= row.tried);
         }
     }
-    assert_eq!(
-        unsafe_rows,
-        [
-            "mutex/lamport: loss: Request",
-            "mutex/ricart-agrawala-acknowledged: loss: Ack",
-            "mutex/ricart-agrawala-acknowledged: loss: Request",
-        ]
-    );
+    // A process that does not answer counts as one that consents, or as crashed. Which lost message shows it depends on
+    // the delays of the sampled runs.
+    let silent = ["mutex/lamport: loss: ", "mutex/ricart-agrawala-acknowledged: loss: "];
+    let others: Vec<_> =
+        unsafe_rows.iter().filter(|row| !silent.iter().any(|s| row.starts_with(s))).collect();
+    assert!(others.is_empty(), "{others:?}");
+    for start in silent {
+        assert!(unsafe_rows.iter().any(|row| row.starts_with(start)), "{start}: {unsafe_rows:?}");
+    }
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn a_busy_node_that_crashes_loses_its_messages_and_the_run_ends() {
     let text = "nodes = 4\nentries = 3\nservice = 1\nfaults = ['crash:0@4', 'restart:0@9']\n";
     let report = outcome("central", text).report;
     assert!(report.messages.lost > 0, "{report:?}");
-    let paused = "nodes = 4\nentries = 3\nservice = 1\nfaults = ['pause:0@4..9']\n";
+    let paused = "nodes = 4\nentries = 3\nservice = 1\nfaults = ['pause:0@4-9']\n";
     assert_eq!(outcome("central", paused).report.verdict.name(), "ok");
 }
 

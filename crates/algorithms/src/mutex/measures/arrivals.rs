@@ -45,7 +45,7 @@ impl Arrivals {
             most = most.max(i + 1 - done);
         }
         let at_last = arrived.len() - entered.iter().filter(|t| **t <= last).count();
-        let offered = (arrived.len() - 1) as f64 / (last - first) as f64 * unit;
+        let offered = rate(&arrived) * unit;
         let share = at_last as f64 / arrived.len() as f64;
         let saturated = share > SATURATED && at_last > n;
         let words = match saturated {
@@ -65,6 +65,14 @@ impl Arrivals {
             words,
         })
     }
+}
+
+/// How many requests arrived in one tick, while the first three quarters of them did: clients end at different times,
+/// so the last requests are rarer.
+fn rate(arrived: &[u64]) -> f64 {
+    let quarters = (3 * arrived.len()).div_ceil(4).max(2);
+    let until = [quarters, arrived.len()].into_iter().find(|k| arrived[k - 1] > arrived[0]);
+    until.map_or(0.0, |k| (k - 1) as f64 / (arrived[k - 1] - arrived[0]) as f64)
 }
 
 /// The open load of a run. The backlog counts requests that have arrived and not entered.
