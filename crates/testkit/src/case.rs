@@ -344,12 +344,6 @@ impl Found {
     }
 }
 
-/// The number of steps that a failing test prints.
-const LAST_STEPS: usize = 60;
-
-/// Runs with more steps are not recorded for a failing test.
-const MOST_TOLD: u64 = 100_000;
-
 /// The result of a simulated run.
 #[derive(Debug)]
 pub struct Seen<P: Algorithm> {

@@ -11,7 +11,7 @@ use super::read;
 const VAGUE: &[&str] = &["Those", "What", "Whatever", "Who", "Whoever", "Whom", "Whose"];
 
 /// Folders that still have vague lines, and how many at most. An entry may only shrink, and then go.
-const VAGUE_LEFT: &[(&str, usize)] = &[("crates/algorithms/src/", 155)];
+const VAGUE_LEFT: &[(&str, usize)] = &[("crates/algorithms/src/", 42)];
 
 /// The most lines of a function, from `fn` to the closing brace.
 const LONGEST_FUNCTION: usize = 70;
