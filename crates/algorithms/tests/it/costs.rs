@@ -104,7 +104,7 @@ fn only<P: Algorithm + Portable>(case: Case<P>, place: usize, times: u32) -> Cas
 
 #[test]
 fn of_bullies_that_start_at_once_the_lowest_decides_the_cost() {
-    bullies_keep_their_costs(|n| Case::<Bully>::complete(n));
+    bullies_keep_their_costs(Case::<Bully>::complete);
     bullies_keep_their_costs(|n| Case::<hardened::Hardened>::complete(n).set("mode", "hardened"));
 }
 

@@ -114,15 +114,15 @@ impl Page {
         let mut places = Vec::new();
         for (i, object) in objects.iter().enumerate() {
             places.push(out.len());
-            let _ = write!(out, "{} 0 obj\n{object}\nendobj\n", i + 1);
+            let _ = writeln!(out, "{} 0 obj\n{object}\nendobj", i + 1);
         }
         let table = out.len();
-        let _ = write!(out, "xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
+        let _ = writeln!(out, "xref\n0 {}\n0000000000 65535 f ", objects.len() + 1);
         for place in places {
-            let _ = write!(out, "{place:010} 00000 n \n");
+            let _ = writeln!(out, "{place:010} 00000 n ");
         }
         let size = objects.len() + 1;
-        let _ = write!(out, "trailer << /Size {size} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n");
+        let _ = writeln!(out, "trailer << /Size {size} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF");
         out.into_bytes()
     }
 }
