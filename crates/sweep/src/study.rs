@@ -132,6 +132,9 @@ impl Shard {
     }
 }
 
+/// A combination with its number of nodes.
+type SizedCombination = (usize, BTreeMap<String, Value>);
+
 impl Study {
     /// Reads a study file; `file` is its name for messages.
     pub fn parse(text: &str, file: &str) -> Result<Self, StudyError> {
@@ -250,7 +253,7 @@ impl Study {
     }
 
     /// Every combination with its number of nodes. Those of `only` that name theirs come last.
-    fn sized(&self) -> Result<Vec<(usize, BTreeMap<String, Value>)>, StudyError> {
+    fn sized(&self) -> Result<Vec<SizedCombination>, StudyError> {
         let (own, others): (Vec<_>, Vec<_>) = self
             .combinations()
             .into_iter()

@@ -33,7 +33,7 @@ fn plot() -> Plot {
 fn study(series: usize) -> Vec<Group> {
     let one = |i: usize, n: usize| {
         let y = (n * (i + 1)) as f64;
-        let load = if i % 2 == 0 { "low" } else { "high" };
+        let load = if i.is_multiple_of(2) { "low" } else { "high" };
         let parameters = [("nodes", n.into()), ("load", load.into())];
         group(&format!("mutex/lock-{i}"), &parameters, &[y, y + 1.0, y + 2.0])
     };
