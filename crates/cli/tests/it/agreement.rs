@@ -274,14 +274,16 @@ fn compare_finds_harm_in_elections_where_guarantees_does() {
             continue;
         }
         let all = json(&format!("compare election {election} -n {nodes} --seeds 1"));
-        for line in all["lines"].as_array().expect("lines") {
-            for (name, _) in faults.iter().filter(|(_, breaks)| *breaks) {
-                let survived = line["endurance"][*name].as_u64();
-                let tried = line["endurance"][format!("{name}_tried")].as_u64();
-                assert!(survived < tried, "{election}, {}: {name}", line["case"]);
-                compared += 1;
-            }
+        // The checker tries every set of processes that start; a row has one of them.
+        let lines = all["lines"].as_array().expect("lines");
+        for (name, _) in faults.iter().filter(|(_, breaks)| *breaks) {
+            let tried = format!("{name}_tried");
+            let fails = |line: &Value| {
+                line["endurance"][*name].as_u64() < line["endurance"][&tried].as_u64()
+            };
+            assert!(lines.iter().any(fails), "{election}: {name}");
+            compared += 1;
         }
     }
-    assert!(compared > 20, "only {compared} cells were compared");
+    assert!(compared > 10, "only {compared} cells were compared");
 }
