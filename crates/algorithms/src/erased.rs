@@ -53,7 +53,7 @@ pub struct Simulated {
     pub served: bool,
     /// How many processes are down in the end.
     pub down: usize,
-    /// What became of each fault of the configuration, in order.
+    /// The effect of each fault of the configuration, in order.
     pub struck: Vec<Struck>,
     /// The processes in node order, if the run keeps them.
     pub processes: Vec<AnyProcess>,

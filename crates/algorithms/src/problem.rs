@@ -130,7 +130,7 @@ pub struct Property {
     pub meaning: &'static str,
     /// Whether the word takes a number, as in `bypass:2`. Judges find it in [`Watch::number`].
     pub number: Number,
-    /// What judges watch if the property is named, besides its number.
+    /// The part that judges watch if the property is named, besides its number.
     pub watch: fn(&mut Watch, Option<u32>),
 }
 

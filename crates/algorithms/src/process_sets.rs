@@ -9,7 +9,7 @@ use crate::Setup;
 pub struct ProcessSets {
     /// The letter of the paper.
     pub name: &'static str,
-    /// What a process does with its set, as in "asks".
+    /// The use that a process makes of its set, as in "asks".
     pub use_of_set: &'static str,
     /// In node order; each set in order of the ids.
     pub sets: Vec<Vec<ProcessId>>,

@@ -23,7 +23,7 @@ impl Arrivals {
         }
     }
 
-    /// What they amount to for `n` clients; none if no request arrived by itself, or all at one moment.
+    /// The summary for `n` clients; none if no request arrived by itself, or all at one moment.
     pub(super) fn summary(&self, n: usize, unit: f64) -> Option<OpenLoad> {
         let (mut arrived, mut entered) = (self.arrived.clone(), self.entered.clone());
         arrived.sort_unstable();
