@@ -5,11 +5,13 @@
 //! commands and [`Installed`](Indication::Installed) views in one sequence, the same at every member.
 //! A view change is a barrier that no message crosses.
 
+mod channel;
 mod clients;
 mod measures;
 mod properties;
 mod sheet;
 mod view;
+mod within;
 
 pub mod leader;
 pub mod lifted;

@@ -35,11 +35,17 @@ pub enum LockAlgorithm {
     Lamport,
     /// Central coordinator: one member per lock.
     Central,
+    /// Singhal: a token, requested from the members that may have it.
+    Singhal,
+    /// Sanders: permission of the members of an information structure, here of two hubs.
+    Sanders,
+    /// Cao and Singhal: permission of a quorum, passed on by the holder directly.
+    CaoSinghal,
 }
 
 impl LockAlgorithm {
     /// All algorithms.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Table,
         Self::NaimiTrehel,
         Self::SuzukiKasami,
@@ -48,6 +54,9 @@ impl LockAlgorithm {
         Self::Maekawa,
         Self::Lamport,
         Self::Central,
+        Self::Singhal,
+        Self::Sanders,
+        Self::CaoSinghal,
     ];
 
     /// The name in options and files.
@@ -61,6 +70,9 @@ impl LockAlgorithm {
             Self::Maekawa => "maekawa",
             Self::Lamport => "lamport",
             Self::Central => "central",
+            Self::Singhal => "singhal",
+            Self::Sanders => "sanders",
+            Self::CaoSinghal => "cao-singhal",
         }
     }
 }

@@ -33,16 +33,13 @@ use std::time::Duration;
 use konklave_process::{Context, Fixed, Input, Process, ProcessId, ProcessSet};
 use serde::Serialize;
 
+use super::channel::{Channels, LATER};
 use super::locks::{Indication, Name, Request, Token};
 use super::virtual_synchrony::{self, Record, VirtualSynchrony};
 use super::{Indication as GroupIndication, Request as GroupRequest, View};
 use crate::Setup;
-use channel::Channel;
 use lease::Lease;
 use requests::RequestState;
-
-/// How many messages of later views are kept.
-const LATER: usize = 4096;
 
 /// One process of the group.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -61,7 +58,7 @@ pub struct Lifted<A: Inner = Any> {
     #[serde(rename = "said")]
     own_summary: Summary,
     /// The channels of this view.
-    channels: BTreeMap<ProcessId, Channel<A::Message>>,
+    channels: Channels<InnerMessage<A::Message>>,
     /// Messages of later views, with their senders.
     #[serde(rename = "ahead")]
     later: Vec<(ProcessId, InnerMessage<A::Message>)>,
@@ -140,7 +137,7 @@ impl<A: Inner> Process for Lifted<A> {
             Message::Inside(inside) => self.on_inside(from, inside, ctx),
             Message::Ask { view, round } if view == here => self.on_ask(from, round, ctx),
             Message::Yes { view, round } if view == here => self.on_yes(from, round, ctx),
-            Message::Got { view, upto } if view == here => self.on_confirmed(from, upto),
+            Message::Got { view, upto } if view == here => self.channels.confirm(from, upto),
             Message::Ask { .. } | Message::Yes { .. } | Message::Got { .. } => {}
         }
     }
@@ -320,7 +317,7 @@ impl<A: Inner> Lifted<A> {
             }
             return;
         }
-        for inside in self.in_order(from, inside) {
+        for inside in self.channels.in_order(from, inside, self.settings.repeats) {
             self.take(from, inside, ctx);
         }
     }

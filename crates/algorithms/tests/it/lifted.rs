@@ -1,5 +1,5 @@
 use konklave_algorithms::Algorithm;
-use konklave_algorithms::group::lifted::{Any, Lifted, Timer};
+use konklave_algorithms::group::lifted::{Any, Lifted, NAMES, Timer};
 use konklave_algorithms::group::locks::{Indication, Mode, Name, Request, Token};
 use konklave_algorithms::group::virtual_synchrony;
 use konklave_process::Rng;
@@ -11,16 +11,8 @@ use crate::play::{Play, storm};
 
 type Group = Case<Lifted<Any>>;
 
-const ALGORITHMS: [&str; 7] = [
-    "naimi-trehel",
-    "suzuki-kasami",
-    "raymond",
-    "ricart-agrawala",
-    "maekawa",
-    "lamport",
-    "central",
-];
-const TOKENS: [&str; 3] = ["naimi-trehel", "suzuki-kasami", "raymond"];
+const ALGORITHMS: &[&str] = NAMES;
+const TOKENS: [&str; 4] = ["naimi-trehel", "suzuki-kasami", "raymond", "singhal"];
 const SAFETY: &[&str] =
     &["mutual exclusion", "growing fences", "told of loss", "expected inputs", "usage"];
 
@@ -138,6 +130,16 @@ fn every_run_of_a_small_group_is_right() {
         case.options.max_states = if long() { 2_000_000 } else { 20_000 };
         let found = case.check();
         assert_ne!(found.verdict, "violated", "{mutex}: {:?} {}", found.property, found.length);
+    }
+}
+
+#[test]
+fn one_crash_at_any_moment_of_a_small_group_does_no_harm() {
+    let states =
+        [("singhal", 156, 19_085), ("sanders", 196, 59_253), ("cao-singhal", 375, 130_548)];
+    for (mutex, with_view_change, with_crash) in states {
+        calm(2, mutex).requests(&[1, 1]).set("reform", "0").check().exhausted(with_view_change);
+        calm(3, mutex).requests(&[1, 1, 0]).crashes(1, 0).check().exhausted(with_crash);
     }
 }
 
@@ -400,11 +402,13 @@ fn lf9_a_thousand_names_survive_their_coordinator() {
 
 #[test]
 fn lf10_quorums_are_built_anew_for_every_size() {
-    for n in 2..=9 {
-        let case = Case::<Lifted<Any>>::complete(n).requests(&vec![2; n]).set("mutex", "maekawa");
-        let seen = case.fault("crash:0@3").simulate();
-        assert!(seen.violations.is_empty(), "n = {n}: {:?}", seen.violations);
-        assert!(n == 2 || seen.waiting.is_empty(), "n = {n}: {:?}", seen.waiting);
+    for mutex in ["maekawa", "sanders", "cao-singhal"] {
+        for n in 2..=9 {
+            let case = Case::<Lifted<Any>>::complete(n).requests(&vec![2; n]).set("mutex", mutex);
+            let seen = case.fault("crash:0@3").simulate();
+            assert!(seen.violations.is_empty(), "{mutex}, n = {n}: {:?}", seen.violations);
+            assert!(n == 2 || seen.waiting.is_empty(), "{mutex}, n = {n}: {:?}", seen.waiting);
+        }
     }
 }
 
@@ -481,12 +485,12 @@ fn a_token_made_anew_and_given_up_does_not_hide_an_excluded_holder() {
 
 #[test]
 fn no_history_with_faults_breaks_a_lock() {
-    let runs = if long() { 10_000 } else { 140 };
+    let runs = if long() { 10_000 } else { 200 };
     let (mut entries, mut stuck) = (0, 0);
     for seed in 0..runs {
         let mut rng = Rng::new(seed);
         let n = 3 + rng.below(3) as usize;
-        let mutex = ALGORITHMS[(seed % 7) as usize];
+        let mutex = ALGORITHMS[seed as usize % ALGORITHMS.len()];
         let requests: Vec<u32> = (0..n).map(|_| rng.below(8)).collect();
         let case = lively(n, mutex, 420.0).requests(&requests).config(|c| {
             (c.seed, c.think) = (seed, Pace::Exponential(6.0));

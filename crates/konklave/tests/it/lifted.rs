@@ -103,7 +103,9 @@ fn local_waiters_do_not_starve_other_nodes() {
         cluster.advance(600 * MS);
         let counts = counts.borrow();
         let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
-        assert!(*least > 20 && least * 10 >= most * 8, "{algorithm}: {counts:?}");
+        // In Sanders's structure for three members, one of them has every second turn.
+        let share = if algorithm == LockAlgorithm::Sanders { 4 } else { 8 };
+        assert!(*least > 20 && least * 10 >= most * share, "{algorithm}: {counts:?}");
     }
 }
 

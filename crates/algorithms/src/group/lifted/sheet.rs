@@ -8,6 +8,7 @@ use konklave_process::{Fixed, Inspect, ProcessId, ProcessSet};
 use super::any::NAMES;
 use super::lease::Lease;
 use super::{Inner, Lifted, Settings, Summary};
+use crate::group::channel::Channels;
 use crate::group::locks::Locks;
 use crate::group::sheet::{HEARTBEAT, JOINERS, LEAVERS, REFORM, REJOIN, RETRY};
 use crate::group::virtual_synchrony::VirtualSynchrony;
@@ -78,7 +79,10 @@ pub(super) const SHEET: DataSheet = DataSheet {
 
 impl<A: Inner> Inspect for Lifted<A> {
     fn at_rest(&self) -> bool {
-        self.group.at_rest() && self.requests.is_empty() && !self.wedged && self.is_in_order()
+        self.group.at_rest()
+            && self.requests.is_empty()
+            && !self.wedged
+            && self.channels.is_in_order()
     }
 }
 
@@ -96,7 +100,7 @@ impl<A: Inner> Algorithm for Lifted<A> {
             locks: BTreeMap::new(),
             requests: BTreeMap::new(),
             own_summary: Summary::new(),
-            channels: BTreeMap::new(),
+            channels: Channels::new(),
             later: Vec::new(),
             excluded_may_hold: false,
             accounted_for: BTreeSet::new(),
