@@ -6,14 +6,22 @@
 //! Without clocks, an old leader may take itself for the leader until it learns of the next view.
 //! With a *lease* (Gray, Cheriton), no two processes do so at the same time: a member that grants
 //! a lease follows no other candidate until the lease is over.
+//!
+//! Instead of seniority, an election of the literature may choose the leader of each view: see `inside`.
 
+mod any;
+mod inside;
 mod sheet;
+
+pub use any::{Any, AnyMessage, NAMES};
+pub use inside::InnerMessage;
 
 use std::time::Duration;
 
 use konklave_process::{Context, Fixed, Indications, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
+use self::inside::Inside;
 use super::virtual_synchrony::{Record, VirtualSynchrony};
 use super::{
     Bytes, Indication as GroupIndication, Request as GroupRequest, View, ViewId, virtual_synchrony,
@@ -33,6 +41,9 @@ pub struct Leader {
     round: u32,
     /// At the leader: whether its lease has lapsed in this view.
     lapsed: bool,
+    /// The election inside the present view; none if the most senior member leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inside: Option<Box<Inside>>,
     #[serde(skip)]
     lease: Fixed<Option<Duration>>,
     #[serde(skip)]
@@ -57,6 +68,15 @@ pub enum Message {
         view: ViewId,
         /// The round that it answers.
         round: u32,
+    },
+    /// A message of the election inside the view.
+    Inside(InnerMessage),
+    /// The sender has received all messages of the receiver's election up to this number.
+    Got {
+        /// The view.
+        view: ViewId,
+        /// The number of the last one.
+        upto: u32,
     },
 }
 
@@ -122,7 +142,14 @@ impl Leader {
             match indication {
                 GroupIndication::Installed { .. } => self.on_view(ctx),
                 GroupIndication::Wedged => self.step_down(ctx),
-                GroupIndication::Excluded | GroupIndication::Left | GroupIndication::Blocked => {
+                GroupIndication::Excluded | GroupIndication::Left => {
+                    if let Some(inside) = &mut self.inside {
+                        inside.stop();
+                    }
+                    self.leads = false;
+                    ctx.indicate(Indication::Deposed);
+                }
+                GroupIndication::Blocked => {
                     self.leads = false;
                     ctx.indicate(Indication::Deposed);
                 }
@@ -144,6 +171,9 @@ impl Leader {
         self.step_down(ctx);
         self.lapsed = false;
         ctx.cancel_timer(Timer::Free);
+        if self.elect_inside(ctx) {
+            return;
+        }
         let Some(leader) = self.view().leader() else { return };
         if leader != ctx.me() {
             return ctx
@@ -258,13 +288,20 @@ impl Process for Leader {
             }
             Message::Ask { view, round } if view == here => self.on_ask(from, round, ctx),
             Message::Grant { view, round } if view == here => self.on_grant(from, round, ctx),
-            Message::Ask { .. } | Message::Grant { .. } => {}
+            Message::Inside(message) => self.on_inside(from, message, ctx),
+            Message::Got { view, upto } if view == here => self.on_confirmed(from, upto),
+            Message::Ask { .. } | Message::Grant { .. } | Message::Got { .. } => {}
         }
     }
 
     fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
         match timer {
-            Timer::Group(timer) => self.step_group(ctx, |group, ctx| group.on_timer(timer, ctx)),
+            Timer::Group(timer) => {
+                self.step_group(ctx, |group, ctx| group.on_timer(timer, ctx));
+                if timer == virtual_synchrony::Timer::Heartbeat {
+                    self.confirm_and_resend(ctx);
+                }
+            }
             Timer::Renew => self.ask(ctx),
             Timer::Lapse(slot) => {
                 self.rounds.retain(|(round, _)| *round % 8 != u32::from(slot));
