@@ -174,9 +174,11 @@ fn a_lost_message_of_an_election_is_sent_again() {
         let lost = |heartbeat: u32| {
             let case = electing(3, election).set("heartbeat", heartbeat);
             let case = case.config(|c| (c.time_limit, c.detect_after) = (300.0, None));
-            leaders(&case.fault("lose:/Inside#1").simulate())
+            case.fault("lose:/Inside#1").simulate().summary.agreeing
         };
-        assert_eq!((lost(0), lost(2)), (vec![], vec![2]), "{election}");
+        // Without heartbeats, some process never learns of the leader.
+        assert!(lost(0) < 3, "{election}");
+        assert_eq!(lost(2), 3, "{election}");
     }
 }
 
