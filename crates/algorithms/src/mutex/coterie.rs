@@ -22,7 +22,7 @@ pub struct Coterie {
     sets: Vec<Arc<[ProcessId]>>,
 }
 
-/// What quorums may be called, for errors and help.
+/// The names of coteries, for errors and help.
 pub const FORMS: &str = "grid, plane, majority, tree, 13, weighted:VOTES (as in weighted:2,1,1), \
 wall:WIDTHS (as in wall:1,2,3), or for each id whom it asks, as in 0:3,4;1:3,4;2:3";
 
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plane_is_folded_from_the_next_larger_one() {
+    fn group_without_a_plane_gets_a_folded_larger_one() {
         for (n, most) in [(4, 3), (6, 3), (8, 4), (12, 4), (14, 5), (32, 8), (58, 9), (92, 12)] {
             assert!(named("plane", n).unwrap().figures().most <= most, "n = {n}");
         }
