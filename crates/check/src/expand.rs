@@ -479,7 +479,8 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         Ok(waits && !clock.settles(spent.time))
     }
 
-    /// Every client that may ask does. Returns whether some must ask, and whether some need not.
+    /// Takes the next permitted request of each client. Returns whether one of them is owed, and whether one is
+    /// voluntary.
     #[inline]
     fn requests(&mut self) -> Result<(bool, bool), Query> {
         let (numbered, tables) = (self.numbered, self.tables);
