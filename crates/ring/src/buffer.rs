@@ -253,7 +253,7 @@ mod tests {
         });
     }
 
-    /// R1 with a crowd: whoever is told "taken" has nothing in the slot any more.
+    /// Rule R1 with several senders: when `put` reports "taken", the slot has no message of this sender any more.
     #[test]
     fn nobody_is_told_taken_before_the_own_message_was_taken() {
         let buffer = Buffer::new();

@@ -51,7 +51,7 @@ fn v1_an_equal_offer_is_no_reason_to_move() {
     let mut p2 = at_level_2();
     assert_eq!(p2.hear(0, Message::Level(0, Some(1))), []);
     assert_eq!(p2.hear(0, Message::Level(0, Some(0))), [send(0, Message::Join(0, Some(2)))]);
-    // On the slide it is, and whoever comes last is the parent.
+    // On the slide it is a reason, and the last neighbour becomes the parent.
     let mut slide = new_p2(Some("slide-connect"));
     slide.ask(Request::Elect);
     for from in [0, 1, 3] {

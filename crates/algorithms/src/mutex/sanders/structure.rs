@@ -24,8 +24,8 @@ pub struct Structure {
 type Sets = (Vec<Places>, Vec<Places>);
 
 /// The names of structures, for errors.
-const FORMS: &str = "new, central, ricart-agrawala, lamport, maekawa, or for each id whom it asks \
-and whom it informs, as in 0:0,1/0;1:0,1/1;2:0,1,2";
+const FORMS: &str = "new, central, ricart-agrawala, lamport, maekawa, or for each id the processes \
+that it asks and those that it informs, as in 0:0,1/0;1:0,1/1;2:0,1,2";
 
 impl Structure {
     /// The structure that `text` names for the group of `setup`. It may be `careless` and have a
