@@ -41,10 +41,10 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// The case, its measured values, and whether the statement is right in it.
+    /// The case, its measured values, and whether they agree with the statement.
     pub(super) fn sentence(&self) -> String {
-        let holds = if self.holds { "holds" } else { "does not hold" };
-        format!("{}: {} → {holds}", self.case, self.measured)
+        let agrees = if self.holds { "agrees" } else { "disagrees" };
+        format!("{}: {} → {agrees}", self.case, self.measured)
     }
 }
 
