@@ -10,7 +10,7 @@ fn slowly(count: usize) -> (Vec<Vec<Request>>, Pace) {
 }
 
 #[test]
-fn message_to_a_crashed_process_is_lost() {
+fn what_arrives_at_a_crashed_process_is_lost() {
     let (scripts, think) = slowly(6);
     // Sent at 1, 2, …, 6; arriving at 2, 3, …, 7.
     let (sim, ending) = run(&Config { think, ..with_faults(&["crash:1@3.5"]) }, scripts);
@@ -84,7 +84,7 @@ fn the_client_of_a_process_that_is_down_asks_when_it_comes_up() {
 }
 
 #[test]
-fn messages_to_a_paused_process_wait_in_order() {
+fn what_comes_for_a_sleeper_waits_in_order() {
     let (scripts, think) = slowly(6);
     let (sim, ending) = run(&Config { think, ..with_faults(&["pause:1@1.5-5.5"]) }, scripts);
     assert_eq!(ending, Ending::Quiet);
@@ -182,7 +182,7 @@ fn a_partition_parts_the_sides_until_it_heals() {
 }
 
 #[test]
-fn nodes_on_no_side_form_one_more_side() {
+fn who_is_on_no_side_is_on_a_last_one() {
     let scripts = vec![vec![Request::Send(P1, 1)], vec![Request::Send(P2, 1)], vec![]];
     let (sim, _) = run(&with_faults(&["partition:0@0"]), scripts);
     assert_eq!((numbers(&sim, 1).len(), numbers(&sim, 2).len()), (0, 1));

@@ -11,7 +11,7 @@ fn stream(config: &Config, count: u32) -> (Vec<u32>, crate::node::World) {
 }
 
 #[test]
-fn fifo_channels_keep_their_order_under_any_delays() {
+fn fifo_channels_keep_their_order_whatever_the_delays() {
     for delay in ["uniform:0.001..5", "exponential:1", "log-normal:1,2", "constant:1"] {
         let delay = delay.parse().expect("the test's delays are right");
         let (got, _) = stream(&Config { delay, fifo: true, ..Config::default() }, 1000);
