@@ -38,6 +38,7 @@ pub(crate) fn build() -> Result<()> {
 pub(crate) fn build_with_program() -> Result<()> {
     gather()?;
     german::complete()?;
+    german::mark_english_pages()?;
     let program = Program::new();
     algorithms::write_pages(&program)?;
     commands::write_pages(&program)?;

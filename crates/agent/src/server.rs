@@ -172,7 +172,7 @@ impl ClientListener {
                 () = closed(&mut closing) => break,
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => match self.admit(&stream) {
-                        // Newcomers come and go: only those who stay are counted.
+                        // New connections may be refused soon, so only established sessions count.
                         Ok(_) if running(&mut sessions) >= most + newcomers.count() => {
                             self.counts.rejected.fetch_add(1, Ordering::Relaxed);
                             rejected.too_many(stream, most);

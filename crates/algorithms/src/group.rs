@@ -57,8 +57,8 @@ where
     serializer.collect_seq(map)
 }
 
-/// What a group assumes. Only with heartbeats does it send lost messages again, and a lease is as
-/// good as the clocks that measure it.
+/// The assumptions of a group. It sends lost messages again only with heartbeats. A lease is only as good as
+/// the clocks that measure it.
 fn assumed(heartbeats: bool, leases: bool) -> &'static [Assumption] {
     use Assumption::{Reliable, SteadyClocks, UniqueIds};
     match (heartbeats, leases) {
@@ -147,9 +147,9 @@ pub enum Indication<C> {
 
 /// The problem of group communication.
 #[derive(Clone, Copy, Debug)]
-pub struct Group;
+pub struct GroupCommunication;
 
-impl<P> Problem<P> for Group
+impl<P> Problem<P> for GroupCommunication
 where
     P: Algorithm + Process<Request = Request<Bytes>, Indication = Indication<Bytes>>,
 {

@@ -99,7 +99,7 @@ pub enum UsualRun {
     HighestDown,
 }
 
-/// What all algorithms of one problem share: clients, judges and measures.
+/// The common parts of all algorithms of one problem: clients, judges and measures.
 pub trait Problem<P: Algorithm>: 'static {
     /// The clients.
     type Application: Application<P> + Send + Sync + 'static;

@@ -40,21 +40,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Algorithm, Metric, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
 
-/// What the application asks.
+/// A request of the application.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// It wants to be inside.
+    /// It asks to enter the critical section.
     Acquire,
-    /// It leaves.
+    /// It leaves the critical section.
     Release,
 }
 
-/// What the application is told.
+/// An indication to the application.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Indication {
-    /// It is inside. Where the algorithm has one, the fence number tells this entry from all before.
+    /// It is in the critical section. The fence number, if the algorithm has one, tells this entry from all earlier ones.
     Granted {
-        /// Grows from entry to entry, so that a resource can refuse a holder of the past.
+        /// Grows from entry to entry, so that a resource can refuse a former holder.
         fence: Option<Fence>,
     },
 }

@@ -62,7 +62,7 @@ impl DataSheet {
     };
 }
 
-/// What an algorithm assumes of its world.
+/// An assumption of an algorithm about its world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
@@ -114,7 +114,7 @@ impl Assumption {
         }
     }
 
-    /// What may follow if the assumption does not hold.
+    /// The possible harm if the assumption does not hold.
     pub fn consequence(self) -> &'static str {
         match self {
             Self::Reliable | Self::ReliableLinks => "a lost message may block it for ever",

@@ -14,19 +14,18 @@ use crate::{Entry, Error, Scenario};
 pub struct CostRow {
     /// Full name of the algorithm.
     pub algorithm: String,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// Which case, in words.
+    /// The name of the case.
     pub case: &'static str,
-    /// How the run went.
+    /// The verdict of the run.
     pub verdict: Verdict,
-    /// After how many steps it was cut off, if it was too long: what is measured is of the time until
-    /// then.
+    /// The number of steps after which the run was cut off, if it was too long. Its measures end there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_off_after: Option<u64>,
     /// All messages sent.
     pub messages: u64,
-    /// How often clients were served: entries into the critical section.
+    /// The number of entries into the critical section.
     pub entries: Option<u64>,
     /// The longest time from an exit to the next entry, in T.
     pub sync_delay: Option<f64>,
@@ -36,15 +35,15 @@ pub struct CostRow {
     pub response: Option<f64>,
     /// How long the run took, in T.
     pub time: f64,
-    /// Measured against formula.
+    /// Each measured cost beside its formula.
     pub bounds: Vec<BoundReport>,
     /// The command that repeats the run.
     pub command: String,
 }
 
 impl CostRow {
-    /// Whether all went well and no formula is broken. A run that was cut off breaks only the formulas
-    /// that it exceeds; it proves nothing about the others.
+    /// Whether the run has a good verdict, and all costs are within their formulas. A run that was cut off breaks
+    /// only the formulas that it exceeds; it proves nothing about the others.
     pub fn holds(&self) -> bool {
         let exceeds = |b: &BoundReport| b.measured > b.limit;
         let breaks = |b: &&BoundReport| b.holds == Some(false);
@@ -58,8 +57,8 @@ impl CostRow {
 }
 
 impl Entry {
-    /// Runs the standard cases of its problem with constant delays, for each n. What is too long, as
-    /// elections of the textbook's bully with all starting are, is cut off, and says so.
+    /// Runs the standard cases of its problem with constant delays, for each n. A case that is too long is cut off, and
+    /// its row says so: an election with the textbook's bully if all processes start.
     pub fn costs(&self, nodes: &[usize], seed: u64) -> Result<Vec<CostRow>, Error> {
         let mut rows = Vec::new();
         for &n in nodes {

@@ -28,7 +28,7 @@ pub struct Shrunk {
     pub run: Run,
 }
 
-/// Names the property, and the step that decided.
+/// Names the violated property, and the step of the run that violates it.
 pub(crate) fn explain(problem: &ProblemSheet, violation: &Violation, told: &[String]) -> String {
     let broken = |property: &&Property| property.broken_by.contains(&violation.property);
     let broken = problem.all_properties().find(broken);

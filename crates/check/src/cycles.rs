@@ -300,8 +300,8 @@ impl Search<'_, '_> {
         Ok(graph)
     }
 
-    /// A run into a component with a cycle and no way out, in which no timer runs and no client must ask.
-    /// From there, no run without faults ends, unless a client asks that need not.
+    /// A run into a component with a cycle and no way out, in which no timer runs and no client owes a request.
+    /// From there, a run ends only after a fault or a voluntary request.
     fn livelock(&mut self, graph: &Graph) -> Option<StatePath> {
         let unasked = &graph.voluntary;
         let closed = graph.components(&|_| true, unasked).into_iter().find(|component| {

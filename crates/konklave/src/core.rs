@@ -1,8 +1,9 @@
 //! The core of a node, a state machine without network and clock. Inputs: frames, requests of local sessions,
 //! and the time. Outputs: frames to send and records to save.
 //!
-//! Three parts: virtual synchrony (`group`), the replicated table (`table`), and the node's own knowledge,
-//! which the table lacks: its waiting and granted requests (`claims`), and the end of its lease (`lease`).
+//! Four parts: virtual synchrony (`group`); the replicated table (`table`); the node's own knowledge, which the
+//! table lacks (`local_claims`: its requests, grants and cached locks; `lease`: the end of its lease); and lifted
+//! locks (`lifted`), which a classic algorithm serves inside a view instead of the table.
 
 mod agreed_delivery;
 mod app_groups;

@@ -4,12 +4,14 @@ mod checking;
 mod creating;
 mod headings;
 mod measuring;
+mod options;
 mod showing;
 
 pub(crate) use checking::*;
 pub(crate) use creating::*;
 pub(crate) use headings::{command_line, lacking, lacking_command};
 pub(crate) use measuring::*;
+pub(crate) use options::with_owners;
 pub(crate) use showing::*;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};

@@ -74,6 +74,7 @@ pub fn main(catalog: Catalog) -> ExitCode {
             if let Some(hint) = args::lacking_command(&error) {
                 return Failure::from(Error::Usage(hint)).report();
             }
+            let error = args::with_owners(error, &command_line());
             if !asked {
                 #[cfg(feature = "agent")]
                 konklave_agent::misused(&error);

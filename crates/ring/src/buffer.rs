@@ -253,7 +253,7 @@ mod tests {
         });
     }
 
-    /// R1 with a crowd: whoever is told "taken" has nothing in the slot any more.
+    /// Rule R1 with several senders: when `put` reports "taken", the slot has no message of this sender any more.
     #[test]
     fn nobody_is_told_taken_before_the_own_message_was_taken() {
         let buffer = Buffer::new();
@@ -302,7 +302,7 @@ mod tests {
 
     /// R3: receiver and deadline race, thousands of times.
     #[test]
-    fn what_timed_out_is_never_taken_and_what_was_taken_is_taken_once() {
+    fn message_after_its_timeout_is_never_taken_and_none_is_taken_twice() {
         let buffer = Buffer::new();
         let (told_taken, timed_out, received) = thread::scope(|s| {
             let receiver = s.spawn(|| {
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_before_closing_can_still_be_taken() {
+    fn message_put_before_closing_can_still_be_taken() {
         let buffer = Buffer::new();
         buffer.put("stop", LONG);
         buffer.close();

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_is_refused_with_its_line() {
+    fn text_that_is_no_toml_is_refused_with_its_line() {
         assert_eq!(wrong("size = 3\nsleep 5\n").0, 2);
         assert_eq!(wrong("size = 3\nsize = 4\n").0, 2);
         assert_eq!(wrong("log-date = true\nlog_date = true").1, "log-date is given twice");

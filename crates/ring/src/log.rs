@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_the_level_is_not_even_put_into_words() {
+    fn message_below_the_level_is_not_formatted() {
         let mut err = Vec::new();
         let mut journal = Journal::new(&mut err);
         let target = Target { level: Level::Warn, console: true, file: None, date: false };

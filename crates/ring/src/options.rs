@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_refused_with_option_and_value() {
+    fn wrong_value_is_refused_with_its_option() {
         let cases = [
             (
                 Flags::default(),

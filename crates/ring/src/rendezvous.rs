@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_is_taken_for_failed_by_who_waits_less() {
+    fn short_timeout_takes_a_sleeping_worker_for_failed() {
         let one = |timeout| Rendezvous { timeout, ..ring(Code::Printed, 3, 1) };
         assert!(one(400).hold().wrongly_failed > 0);
         assert_eq!(one(2000).hold().wrongly_failed, 0);

@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_itself_has_not_won_yet() {
+    fn leader_of_itself_has_not_won_yet() {
         let mut contest = contest("election", &["invitation", "chang-roberts"]);
         contest.base = Scenario { entries: None, ..contest.base };
         contest.endurance = true;
@@ -570,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_take_part_is_named_with_the_reason() {
+    fn algorithm_that_cannot_take_part_is_named_with_the_reason() {
         let mut contest = contest("election", &["bully", "chang-roberts"]);
         contest.base = Scenario { topology: Some("ring".into()), ..contest.base };
         let all = compare(&contest, |_| {}).unwrap();

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_no_law_is_not_told_to_follow_one() {
+    fn measures_without_a_law_get_none() {
         let jumps = [(2.0, 1.0), (4.0, 9.0), (8.0, 2.0), (16.0, 8.0), (32.0, 1.0), (64.0, 7.0)];
         assert!(matches!(fit(&jumps), Finding::NoneFits(nearest) if nearest.r2 < LEAST_R2));
     }

@@ -19,7 +19,7 @@ pub use compare::{
 pub use fit::{Finding, Fit, LEAST_R2, LEVEL, Law, SIZES, fit};
 pub use plot::{Figure, Plot};
 pub use results::{Heading, Results, Row, merge};
-pub use statistics::{Difference, Group, Spread, groups, holm, paired, spread};
+pub use statistics::{Combination, Difference, Spread, combinations, holm, paired, spread};
 pub use study::{Case, Impossible, Shard, Study, StudyError};
 pub use work::{Progress, work};
 

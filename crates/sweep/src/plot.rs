@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use self::axis::Axis;
-use crate::Group;
+use crate::Combination;
 
 /// The series of a plot, and its form.
 #[derive(Clone, PartialEq, Debug)]
@@ -62,7 +62,7 @@ pub struct Figure {
 
 impl Figure {
     /// The figure of `plot` for these combinations.
-    pub fn new(groups: &[Group], plot: &Plot) -> Result<Self, String> {
+    pub fn new(groups: &[Combination], plot: &Plot) -> Result<Self, String> {
         let shared = Shared::of(groups, plot);
         let mut names: Vec<String> = Vec::new();
         let mut panels: Vec<Panel> = Vec::new();
@@ -129,14 +129,14 @@ impl Figure {
 }
 
 /// The parameters that vary, for errors.
-fn known(groups: &[Group]) -> String {
+fn known(groups: &[Combination]) -> String {
     let keys: BTreeSet<&str> =
         groups.iter().flat_map(|group| group.parameters.keys().map(String::as_str)).collect();
     format!("parameters are {}", keys.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 /// Where a combination stands: the value of a parameter, or the mean of a measure.
-fn x_of(group: &Group, key: &str) -> Option<f64> {
+fn x_of(group: &Combination, key: &str) -> Option<f64> {
     match group.parameters.get(key) {
         Some(value) => number_in(value),
         None => group.measures.get(key).map(|s| s.mean),
@@ -160,9 +160,10 @@ struct Shared {
 }
 
 impl Shared {
-    fn of(groups: &[Group], plot: &Plot) -> Self {
-        let problem =
-            |group: &Group| group.algorithm.split_once('/').map(|(problem, _)| problem.to_owned());
+    fn of(groups: &[Combination], plot: &Plot) -> Self {
+        let problem = |group: &Combination| {
+            group.algorithm.split_once('/').map(|(problem, _)| problem.to_owned())
+        };
         let mut problems: Vec<_> = groups.iter().map(problem).collect();
         problems.dedup();
         let mut values: BTreeMap<&String, BTreeSet<String>> = BTreeMap::new();
@@ -175,13 +176,13 @@ impl Shared {
         Self { problem: problems.first().cloned().flatten().filter(|_| problems.len() == 1), keys }
     }
 
-    fn algorithm(&self, group: &Group) -> String {
+    fn algorithm(&self, group: &Combination) -> String {
         let prefix = self.problem.as_ref().map(|problem| format!("{problem}/"));
         let short = prefix.and_then(|prefix| group.algorithm.strip_prefix(&prefix));
         short.unwrap_or(&group.algorithm).to_owned()
     }
 
-    fn title(&self, group: &Group, plot: &Plot) -> String {
+    fn title(&self, group: &Combination, plot: &Plot) -> String {
         match plot.facet.as_deref() {
             None => String::new(),
             Some("algorithm") => self.algorithm(group),
@@ -191,7 +192,7 @@ impl Shared {
         }
     }
 
-    fn name(&self, group: &Group, plot: &Plot) -> String {
+    fn name(&self, group: &Combination, plot: &Plot) -> String {
         let facet = plot.facet.as_deref();
         let told = group
             .parameters

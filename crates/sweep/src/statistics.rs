@@ -11,9 +11,9 @@ pub use self::difference::{Difference, holm, paired};
 
 use crate::Row;
 
-/// The rows of one combination, whatever the seed.
+/// The rows of one combination of algorithm and parameters, with all seeds.
 #[derive(Clone, Debug, Serialize)]
-pub struct Group {
+pub struct Combination {
     /// The algorithm.
     pub algorithm: String,
     /// The varied parameters.
@@ -51,8 +51,8 @@ pub struct Spread {
     pub max: f64,
 }
 
-/// The rows by combination, in the order in which they come.
-pub fn groups(rows: &[Row]) -> Vec<Group> {
+/// The combinations of these rows, in the order of their first rows.
+pub fn combinations(rows: &[Row]) -> Vec<Combination> {
     let mut order: Vec<(String, String)> = Vec::new();
     let mut by_key: BTreeMap<(String, String), Vec<&Row>> = BTreeMap::new();
     for row in rows {
@@ -66,7 +66,7 @@ pub fn groups(rows: &[Row]) -> Vec<Group> {
     order.iter().map(|key| group(&by_key[key])).collect()
 }
 
-fn group(rows: &[&Row]) -> Group {
+fn group(rows: &[&Row]) -> Combination {
     let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     let mut formulas: BTreeMap<String, (String, f64, f64)> = BTreeMap::new();
     for row in rows {
@@ -79,7 +79,7 @@ fn group(rows: &[&Row]) -> Group {
             sum.2 += 1.0;
         }
     }
-    Group {
+    Combination {
         algorithm: rows[0].algorithm.clone(),
         parameters: rows[0].parameters.clone(),
         runs: rows.len(),

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_twice_is_refused() {
+    fn duplicates_are_refused() {
         for (text, what) in [
             ("algorithms = [\"central\"]\nnodes = [8, 4, 8]\n", "nodes: 8 occurs twice"),
             ("algorithms = [\"central\", \"mutex/central\"]\n", "algorithms: mutex/central occurs"),

@@ -39,7 +39,7 @@ fn a_table_without_rows_or_columns_is_a_file_still() {
 }
 
 #[test]
-fn what_is_read_back_is_what_was_written() {
+fn reading_returns_the_written_values() {
     // More than one row group.
     for rows in [1, 8, 1000, 140_000] {
         let table = table(rows);
@@ -81,7 +81,7 @@ fn columns_of_different_lengths_are_a_bug() {
 
 /// Reads the file with pyarrow, where that is installed, and compares with the CSV.
 #[test]
-fn what_pyarrow_reads_is_what_was_written() {
+fn pyarrow_reads_the_written_table() {
     let script = "
 import sys, csv, io
 import pyarrow.parquet as pq

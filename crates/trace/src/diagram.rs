@@ -200,6 +200,30 @@ pub struct Bar {
     pub tooltip: String,
 }
 
+/// The form of a bar, the same in all pictures.
+pub(crate) enum BarForm {
+    /// A box in this style, with half its height.
+    Box { style: &'static str, half: f64 },
+    /// A line in this style.
+    Line(&'static str),
+    /// Nothing: a cut is drawn as a band.
+    Nothing,
+}
+
+impl Bar {
+    pub(crate) fn form(&self) -> BarForm {
+        match self.what {
+            Lasting::Waiting => BarForm::Box { style: "waiting", half: 4.0 },
+            Lasting::Inside => BarForm::Box { style: "inside", half: 10.0 },
+            Lasting::Leading => BarForm::Box { style: "leading", half: 10.0 },
+            Lasting::Following => BarForm::Box { style: "following", half: 3.0 },
+            Lasting::Down => BarForm::Line("down"),
+            Lasting::Paused => BarForm::Line("paused"),
+            Lasting::Cut => BarForm::Nothing,
+        }
+    }
+}
+
 /// A stretch of time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Band {

@@ -179,7 +179,7 @@ impl<'a> View<'a> {
         };
         match self.messages.get(&id) {
             Some(message) => self.shows_message(message),
-            // The recording does not have the sending: it began later, or is that of one member.
+            // The recording lacks the sending: it began later, or it is the recording of one member.
             None => {
                 let kinds = self.only.kinds.as_ref();
                 self.only.shows_node(from) && kinds.is_none_or(|kinds| kinds.contains(kind))

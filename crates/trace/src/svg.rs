@@ -5,8 +5,8 @@ mod style;
 use std::fmt::{self, Write};
 
 use crate::diagram::{
-    Arrow, Bar, Cause, Diagram, Fate, Key, Kind, Label, Lasting, Mark, Options, Point, Sample,
-    layout,
+    Arrow, Bar, BarForm, Cause, Diagram, Fate, Key, Kind, Label, Lasting, Mark, Options, Point,
+    Sample, layout,
 };
 use crate::{Run, text};
 
@@ -129,16 +129,10 @@ impl Svg {
     }
 
     fn bar(&mut self, bar: &Bar, y: f64) {
-        let (class, half) = match bar.what {
-            Lasting::Waiting => ("waiting", 4.0),
-            Lasting::Inside => ("inside", 10.0),
-            Lasting::Leading => ("leading", 10.0),
-            Lasting::Following => ("following", 3.0),
-            Lasting::Down | Lasting::Paused => {
-                let class = if bar.what == Lasting::Down { "down" } else { "paused" };
-                return self.line(class, (bar.from, y), (bar.to, y));
-            }
-            Lasting::Cut => return,
+        let (class, half) = match bar.form() {
+            BarForm::Box { style, half } => (style, half),
+            BarForm::Line(style) => return self.line(style, (bar.from, y), (bar.to, y)),
+            BarForm::Nothing => return,
         };
         let (x, width) = (n(bar.from), n(bar.to - bar.from));
         let (top, height) = (n(y - half), n(2.0 * half));

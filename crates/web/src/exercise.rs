@@ -13,7 +13,7 @@ pub(crate) struct Exercise {
     budgets: Value,
 }
 
-/// The check that catches `mistake`; none where the data sheet names none that the page can do.
+/// The check that catches `mistake`; none if the data sheet names none, or if the page lacks one of its options.
 pub(crate) fn exercise(entry: &Entry, mistake: &Mistake) -> Option<Exercise> {
     if mistake.caught_by.is_empty() {
         return None;

@@ -10,23 +10,52 @@ use super::{GATHERED, Program, write};
 const TOPICS: &[&str] =
     &["faults", "topologies", "delays", "properties", "scenarios", "exit-codes"];
 
-/// Writes the page of all commands and the page of the small languages.
+/// A page of one language: its name, its title and its first sentence.
+type Opening = (&'static str, &'static str, &'static str);
+
+const COMMANDS: &[Opening] = &[
+    ("en", "Commands", "This page is `--help` of each command."),
+    (
+        "de",
+        "Befehle",
+        "Diese Seite zeigt `--help` jedes Befehls. Das Programm spricht Englisch, darum ist auch die Hilfe englisch. \
+         Auf Deutsch erklären die Kapitel [Messen](../measure/index.md) und [Betreiben](../operate/index.md) die Befehle.",
+    ),
+];
+
+const LANGUAGES: &[Opening] = &[
+    ("en", "Small languages", "This page is `konklave help TOPIC`."),
+    (
+        "de",
+        "Kleine Sprachen",
+        "Diese Seite zeigt `konklave help THEMA`: wie man Störungen, Topologien, Verzögerungen, Eigenschaften und Szenarien \
+         schreibt. Das Programm spricht Englisch, darum ist auch diese Hilfe englisch.",
+    ),
+];
+
+/// Writes the page of all commands and the page of the small languages, with an opening in each language.
 pub(super) fn write_pages(program: &Program) -> Result<()> {
-    let folder = Path::new(GATHERED).join("en/reference");
     let help = program.stdout(&["--help"])?;
-    let mut page = String::from("# Commands\n\nThis page is `--help` of each command.\n\n");
-    page.push_str(&block(&help));
+    let mut commands = block(&help);
     for name in names(&help) {
-        page.push_str(&format!("## konklave {name}\n\n"));
-        page.push_str(&block(&program.stdout(&[name, "--help"])?));
+        commands.push_str(&format!("## konklave {name}\n\n"));
+        commands.push_str(&block(&program.stdout(&[name, "--help"])?));
     }
-    write(&folder.join("commands.md"), &page)?;
-    let mut page = String::from("# Small languages\n\nThis page is `konklave help TOPIC`.\n\n");
+    write_each(COMMANDS, "commands.md", &commands)?;
+    let mut languages = String::new();
     for topic in TOPICS {
-        page.push_str(&format!("## {topic}\n\n"));
-        page.push_str(&block(&program.stdout(&["help", topic])?));
+        languages.push_str(&format!("## {topic}\n\n"));
+        languages.push_str(&block(&program.stdout(&["help", topic])?));
     }
-    write(&folder.join("languages.md"), &page)
+    write_each(LANGUAGES, "languages.md", &languages)
+}
+
+fn write_each(openings: &[Opening], file: &str, content: &str) -> Result<()> {
+    for (language, title, opening) in openings {
+        let path = Path::new(GATHERED).join(language).join("reference").join(file);
+        write(&path, &format!("# {title}\n\n{opening}\n\n{content}"))?;
+    }
+    Ok(())
 }
 
 /// The commands that the help names: words behind two blanks at the start of a line, under a heading.

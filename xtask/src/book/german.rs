@@ -1,4 +1,6 @@
-//! Computed tables on the German pages: those of the English page, with German words. So no figure is copied by hand.
+//! German pages: a note on pages that exist in English only, and computed tables.
+//!
+//! Computed tables on the German pages are those of the English page, with German words. So no figure is copied by hand.
 //!
 //! A German page has a mark where its English counterpart has a table:
 //!
@@ -14,6 +16,40 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use super::{GATHERED, write};
+
+/// The first sentence of an English page in the German book.
+const ENGLISH_ONLY: &str = "*Diese Seite gibt es nur auf Englisch.*";
+
+/// Puts the English pages that have no German form into the German book, with a note below the title.
+pub(super) fn mark_english_pages() -> Result<()> {
+    mark(Path::new(GATHERED), Path::new("internals"))?;
+    mark(Path::new(GATHERED), Path::new("reference"))
+}
+
+fn mark(root: &Path, folder: &Path) -> Result<()> {
+    let from = root.join("en").join(folder);
+    for entry in fs::read_dir(&from).with_context(|| from.display().to_string())? {
+        let name = folder.join(entry?.file_name());
+        let (english, german) = (root.join("en").join(&name), root.join("de").join(&name));
+        if english.is_dir() {
+            mark(root, &name)?;
+        } else if name.extension().is_some_and(|ending| ending == "md") && !german.exists() {
+            let page = fs::read_to_string(&english).with_context(|| name.display().to_string())?;
+            write(&german, &marked(&page))?;
+        }
+    }
+    Ok(())
+}
+
+/// A page with the note below its title.
+fn marked(page: &str) -> String {
+    match page.split_once('\n') {
+        Some((title, rest)) if title.starts_with("# ") => {
+            format!("{title}\n\n{ENGLISH_ONLY}\n{rest}")
+        }
+        _ => format!("{ENGLISH_ONLY}\n\n{page}"),
+    }
+}
 
 /// Replaces the marks on all German pages.
 pub(super) fn complete() -> Result<()> {
@@ -275,6 +311,12 @@ mod tests {
     const ENGLISH: &str = "# A\n\ngroups of 3 nodes unless noted\n\n<!-- konklave x -->\n\n| lock | n |\n|---|---|\n\
                            | `no (` | nobody (3/4) |\n\n<!-- end -->\n\n## b/c, 2 nodes\n\n| | crash: idle |\n|---|---|\n\
                            | safety | no (4), n=2 |\n";
+
+    #[test]
+    fn english_page_gets_a_note_below_its_title() {
+        assert_eq!(marked("# Speed\n\nText\n"), format!("# Speed\n\n{ENGLISH_ONLY}\n\nText\n"));
+        assert_eq!(marked("Text\n"), format!("{ENGLISH_ONLY}\n\nText\n"));
+    }
 
     #[test]
     fn marks_become_tables_with_german_words() {

@@ -10,9 +10,6 @@ use super::read;
 /// Words that begin a line without naming its subject.
 const VAGUE: &[&str] = &["Those", "What", "Whatever", "Who", "Whoever", "Whom", "Whose"];
 
-/// Folders that still have vague lines, and how many at most. An entry may only shrink, and then go.
-const VAGUE_LEFT: &[(&str, usize)] = &[("crates/algorithms/src/", 42)];
-
 /// The most lines of a function, from `fn` to the closing brace.
 const LONGEST_FUNCTION: usize = 70;
 
@@ -50,7 +47,7 @@ pub(super) fn prose(root: &Path, broken: &mut Vec<String>) -> Result<()> {
     if vague_word(&subject).is_some() {
         broken.push(format!("the last commit: name the subject of the line: {}", subject.trim()));
     }
-    judge_vague(&vague, VAGUE_LEFT, broken);
+    judge_vague(&vague, broken);
     judge_functions(&long, broken);
     files.sort_unstable_by(|a, b| b.cmp(a));
     let longest = files.iter().take(LISTED_FILES).filter(|(lines, _)| *lines > LONGEST_FILE);
@@ -87,24 +84,9 @@ fn vague_word(text: &str) -> Option<&'static str> {
     VAGUE.iter().copied().find(|word| *word == first)
 }
 
-fn judge_vague(
-    found: &[(String, usize, String)],
-    left: &[(&str, usize)],
-    broken: &mut Vec<String>,
-) {
-    for (folder, most) in left {
-        let count = found.iter().filter(|(name, ..)| name.starts_with(folder)).count();
-        if count > *most {
-            broken.push(format!(
-                "{folder}: {count} comments begin with a word such as \"Who\" or \"What\"; {most} are left from \
-                 before, and none may be added"
-            ));
-        }
-    }
+fn judge_vague(found: &[(String, usize, String)], broken: &mut Vec<String>) {
     for (name, line, text) in found {
-        if !left.iter().any(|(folder, _)| name.starts_with(folder)) {
-            broken.push(format!("{name}:{line}: name the subject of the line: {text}"));
-        }
+        broken.push(format!("{name}:{line}: name the subject of the line: {text}"));
     }
 }
 
@@ -181,20 +163,10 @@ mod tests {
     }
 
     #[test]
-    fn folder_with_old_vague_lines_may_not_get_more() {
-        let found = |n: usize| vec![("a/b.rs".to_owned(), 1, "/// What is asked.".to_owned()); n];
-        let judged = |found: &[(String, usize, String)], left: &[(&str, usize)]| {
-            let mut broken = Vec::new();
-            judge_vague(found, left, &mut broken);
-            broken
-        };
-        assert_eq!(
-            judged(&found(1), &[]),
-            ["a/b.rs:1: name the subject of the line: /// What is asked."]
-        );
-        assert_eq!(judged(&found(2), &[("a/", 2)]), Vec::<String>::new());
-        let more = judged(&found(3), &[("a/", 2)]);
-        assert!(more[0].starts_with("a/: 3 comments begin with"), "{more:?}");
+    fn report_of_a_vague_line_has_its_place() {
+        let mut broken = Vec::new();
+        judge_vague(&[("a/b.rs".to_owned(), 1, "/// What is asked.".to_owned())], &mut broken);
+        assert_eq!(broken, ["a/b.rs:1: name the subject of the line: /// What is asked."]);
     }
 
     /// A function of `n` lines, inside an `impl`, behind a method without a body.

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 
 /// The name that every certificate of a member has.
 const MEMBER: &str = "konklave";
-/// The name of the authority: with its key it is all that a new certificate needs of the old ones.
+/// The name of the authority. A new certificate needs this name and the authority's key, and nothing else of it.
 const AUTHORITY: &str = "Konklave authority";
 /// How long the authority is valid, in days.
 const AUTHORITY_DAYS: u32 = 3650;
@@ -60,7 +60,7 @@ pub(super) fn make(args: &TlsArgs) -> Result<u8, Failure> {
     eprintln!(
         "konklave: on each machine, with its own NAME, start the agent with\n  \
          --tls-certificate NAME.pem --tls-key NAME.key --tls-authority authority.pem\n  \
-         and keep {folder}/authority.key off these machines: who has it can make members"
+         and keep {folder}/authority.key off these machines: anyone with this file can make members"
     );
     Ok(0)
 }
@@ -78,7 +78,7 @@ fn authority(folder: &Path, now: SystemTime) -> Result<Issuer<'static, KeyPair>,
         Ok(text) => {
             if !cert.exists() {
                 return Err(Failure::Unreadable(format!(
-                    "{} is there, but not {}: restore it, or choose another folder",
+                    "{} exists, but {} does not: restore it, or choose another folder",
                     secret.display(),
                     cert.display()
                 )));

@@ -122,7 +122,7 @@ fn every_object_names_its_schema_and_failures_are_objects_too() {
     }
     let (_, doctor) = json(&["doctor"]);
     let checks = doctor["checks"].as_array().expect("a list");
-    assert!(checks.iter().any(|c| c["what"] == "circles" && c["well"] == true), "{doctor}");
+    assert!(checks.iter().any(|c| c["what"] == "cycles" && c["well"] == true), "{doctor}");
     for arguments in [&["revoke", "nobody"][..], &["step-down", "nobody"]] {
         let (code, value) = json(arguments);
         assert_eq!((code, &value["exit_code"]), (69, &69.into()), "{arguments:?}: {value}");

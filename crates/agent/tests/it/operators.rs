@@ -104,7 +104,7 @@ fn why_explains_all_kinds_of_a_name() {
 }
 
 #[test]
-fn who_shows_all_holders_of_a_name() {
+fn command_who_shows_all_holders_of_a_name() {
     let cluster = Cluster::new(3);
     let lock = start(&cluster.socket(0), &["lock", "x", "--", "cat"]);
     cluster.until(2, "held", |s| s["locks"][0]["holders"][0]["node"] == "n0");
@@ -171,7 +171,7 @@ fn why_finds_deadlock_of_nested_commands() {
     assert_eq!(why["cycle"], serde_json::json!([]), "{why}");
     let doctor =
         || String::from_utf8_lossy(&output(&cluster.socket(2), &["doctor"]).stdout).into_owned();
-    assert!(doctor().contains("ok   circles: "), "{}", doctor());
+    assert!(doctor().contains("ok   cycles: "), "{}", doctor());
     fs::write(&go, "").expect("written");
     let start_of = Instant::now();
     loop {
@@ -180,12 +180,12 @@ fn why_finds_deadlock_of_nested_commands() {
             assert!(why["reasons"].to_string().contains("wait for each other"), "{why}");
             assert!(!why["cycle"].to_string().contains("session"), "who, not which number: {why}");
             let found = doctor();
-            let found = found.lines().find(|line| line.starts_with("FAIL circles: "));
+            let found = found.lines().find(|line| line.starts_with("FAIL cycles: "));
             let both = |line: &str| line.contains("waits for ca") && line.contains("waits for cb");
             assert!(found.is_some_and(both), "{}", doctor());
             break;
         }
-        assert!(start_of.elapsed() < Duration::from_secs(20), "no circle: {why}");
+        assert!(start_of.elapsed() < Duration::from_secs(20), "no cycle: {why}");
         std::thread::sleep(Duration::from_millis(20));
     }
     // Ending one of the commands ends the deadlock.

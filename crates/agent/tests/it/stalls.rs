@@ -69,7 +69,7 @@ fn network_that_stalls_for_three_seconds_costs_nothing() {
 /// The agent of four commands is frozen, and with it one of the processes that guard each command. The next holder
 /// waits for the whole lease, and each command is dead before.
 #[test]
-fn whoever_is_stopped_the_command_is_dead_before_the_next() {
+fn command_is_dead_before_the_next_when_any_process_is_stopped() {
     let cluster = Cluster::with(3, &STEADY);
     let names = ["none", "lock-watchdog", "lock-keeper", "wrapper"];
     let jobs = names.map(|name| job(&cluster, 2, &["lock"], name));

@@ -1,4 +1,4 @@
-//! Commands, waiters and helpers that are stopped (SIGSTOP, Ctrl-Z), and what reaches them.
+//! Commands, waiters and helpers that are stopped (SIGSTOP, Ctrl-Z), and the signals that reach them.
 
 use std::io::Write;
 use std::process::Stdio;

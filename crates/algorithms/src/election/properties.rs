@@ -16,7 +16,7 @@ use crate::{Assumption, DataSheet, Guarantee, Setup, Winner};
 /// The judges of elections.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Properties {
-    /// What each process believes.
+    /// The leader in the view of each process.
     views: ProcessMap<View>,
     leading: ProcessSet,
     /// The leader of each epoch.

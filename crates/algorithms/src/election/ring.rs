@@ -1,4 +1,4 @@
-//! What the elections on rings share: the two directions, the successor past suspected processes, the outcome.
+//! The common parts of elections on rings: the two directions, the successor past suspected processes, the outcome.
 
 use std::time::Duration;
 

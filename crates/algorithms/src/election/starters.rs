@@ -12,8 +12,7 @@ use crate::Workload;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Starters {
     starters: ProcessMap<Starter>,
-    /// Whether each start was asked for by name and time: then it takes place, whatever happened
-    /// before.
+    /// Whether a script names each start and its time. Then each takes place, also after an election.
     scripted: Fixed<bool>,
     /// Whether every initiator starts, as by one signal.
     together: Fixed<bool>,

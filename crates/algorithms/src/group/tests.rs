@@ -20,7 +20,7 @@ fn bytes(text: &str) -> Bytes {
     text.as_bytes().into()
 }
 
-/// What goes to `to`.
+/// The messages to `to`.
 fn mail<P: Process>(effects: &[Effect<P>], to: u32) -> Vec<P::Message> {
     let of = |e: &Effect<P>| match e {
         Effect::Send { to: p, message } if p.0 == to => Some(message.clone()),

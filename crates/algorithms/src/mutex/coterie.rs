@@ -22,12 +22,12 @@ pub struct Coterie {
     sets: Vec<Arc<[ProcessId]>>,
 }
 
-/// What quorums may be called, for errors and help.
+/// The names of coteries, for errors and help.
 pub const FORMS: &str = "grid, plane, majority, tree, 13, weighted:VOTES (as in weighted:2,1,1), \
-wall:WIDTHS (as in wall:1,2,3), or for each id whom it asks, as in 0:3,4;1:3,4;2:3";
+wall:WIDTHS (as in wall:1,2,3), or the quorum of each id, as in 0:3,4;1:3,4;2:3";
 
-/// Up to this size of a group every coterie is verified, whoever built it: at n = 10⁴ that takes a
-/// tenth of a second. Larger ones are right by construction; the tests verify each construction.
+/// Up to this size of a group, every coterie is verified: for n = 10⁴ this takes a tenth of a second. Larger ones
+/// are right by construction, and the tests verify each construction.
 const MOST_VERIFIED: usize = 1 << 14;
 
 impl Coterie {
@@ -94,8 +94,8 @@ impl Coterie {
         &self.sets[self.group.place(p).expect("every member has a quorum")]
     }
 
-    /// A quorum of `p` in the tree of `group` that does without those who are `gone`, its ids in
-    /// order, if there is one. It meets every other quorum of the tree, whoever others do without.
+    /// A quorum of `p` in the tree of `group` without the processes that are `gone`, its ids in order, if there is one.
+    /// It meets every other quorum of the tree, also one without other processes.
     pub(super) fn around(
         group: &Group,
         p: ProcessId,
@@ -207,11 +207,11 @@ pub(super) fn ids(sets: &[Places], group: &Group) -> Vec<Arc<[ProcessId]>> {
     all
 }
 
-/// The first two places whose sets have nothing in common and that are not `excused`; none also for
-/// groups that are too large to look at.
+/// The first two places that are not `excused` and whose sets have no common member. It is also none if the group is
+/// too large to verify.
 ///
-/// For each place, those whom it meets are the union, over the members of its set, of those who
-/// have that member, too: n·K unions of n bits, not n² intersections.
+/// A place meets all places whose sets contain one of its members. So this takes n·K unions of n bits, instead of n²
+/// intersections.
 pub(super) fn strangers(
     sets: &[Places],
     excused: impl Fn(usize, usize) -> bool,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plane_is_folded_from_the_next_larger_one() {
+    fn group_without_a_plane_gets_a_folded_larger_one() {
         for (n, most) in [(4, 3), (6, 3), (8, 4), (12, 4), (14, 5), (32, 8), (58, 9), (92, 12)] {
             assert!(named("plane", n).unwrap().figures().most <= most, "n = {n}");
         }

@@ -1,5 +1,5 @@
-//! What requesters and arbiters of Maekawa, Sanders, voting and Cao–Singhal have in common: sets of few processes,
-//! queues of requests, clocks and outgoing messages.
+//! The common parts of Maekawa, Sanders, voting and Cao–Singhal: sets of few processes, queues of requests, clocks
+//! and outgoing messages.
 
 mod members;
 mod queue;
@@ -33,7 +33,7 @@ impl Clocks {
                so that answers carry causality but no time",
     };
 
-    /// What `setup` chose.
+    /// The choice of `setup`.
     pub(super) fn of(setup: &Setup, sheet: &DataSheet) -> Self {
         let requests = setup.chosen(sheet, Self::SWITCH.name).is("requests");
         if requests { Self::Requests } else { Self::Full }

@@ -15,26 +15,26 @@ use super::{Indication, Properties, Request};
 use crate::sample::{Sample, Spread};
 use crate::{Measuring, Metric, Setup};
 
-/// What the entries of a run took.
+/// The measures of the entries of a run.
 #[derive(Clone, Debug)]
 pub struct Measures {
     clients: ProcessMap<Client>,
     entries: u64,
     waiting: u32,
     inside: u32,
-    /// Who waits, if nobody else has wanted in since it asked.
+    /// The waiting process, if it is the only one that requested since its request.
     lone: Option<ProcessId>,
     last_exit: Option<u64>,
-    /// The first entry, and the last exit: in between the lock is at work.
+    /// The time of the first entry. The lock is at work from here until the last exit.
     first_entry: Option<u64>,
     last_left: u64,
     /// Request to entry.
     wait: Sample,
     /// Request to exit.
     response: Sample,
-    /// Exit to next entry, when someone waits at the exit.
+    /// Exit to next entry, if a process waits at the exit.
     sync_delay: Sample,
-    /// Request to entry when nobody else wanted or held, or asked in the meantime.
+    /// Request to entry, if no other process waits, is inside, or requests meanwhile.
     lone_entry: Sample,
     /// Request to exit of the same.
     lone_response: Sample,
@@ -47,19 +47,19 @@ pub struct Measures {
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
     asked: u64,
-    /// When its request arrived: before it asked, if it was busy with earlier requests.
+    /// The arrival of its request, which is before `asked` if the client was busy with earlier requests.
     arrived: Option<u64>,
     waits: bool,
-    /// How many requests it makes in all; 0: unknown.
+    /// The number of all its requests; 0: unknown.
     requests: u32,
     /// Whether its last entry is measured.
     is_measured: bool,
-    /// Whether it came in without meeting anyone.
+    /// Whether its last entry met no other request.
     was_lone: bool,
     entries: u64,
-    /// How many entries there had been when it asked.
+    /// The number of all entries before its request.
     entries_before: u64,
-    /// How many of its entries were measured, and how long it waited for them.
+    /// The number of its measured entries, and the time that it waited for them.
     measured: u64,
     waited: u64,
 }
@@ -69,7 +69,7 @@ struct Client {
 struct Steady {
     warm_up: u64,
     window: Window,
-    /// When it began, when its last entry was, and how many entries it has.
+    /// Its begin, its last entry, and the number of its entries.
     from: u64,
     until: u64,
     entries: u64,
@@ -122,7 +122,7 @@ struct Series {
     samples: Vec<(u64, u64, u32, u32)>,
 }
 
-/// No series is longer.
+/// The most samples of a series.
 const LONGEST_SERIES: usize = 100_000;
 
 impl Measures {
@@ -187,7 +187,7 @@ impl Measures {
         }
     }
 
-    /// Jain's index of the entries of those that asked, each divided by its requests.
+    /// Jain's index of the entries of all clients with requests, divided by their requests.
     fn share(&self) -> Option<f64> {
         let asked = self.clients.values().filter(|client| client.requests > 0);
         jain(asked.map(|client| client.measured as f64 / f64::from(client.requests)))
@@ -322,16 +322,17 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
 /// The measures of a run of mutual exclusion; times in units of T.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
-    /// How often someone entered.
+    /// The number of entries.
     pub entries: u64,
-    /// The measured part of the run, if a warm-up is left out: all that follows is of this part.
+    /// The measured part of the run, if a warm-up is left out. The following measures describe this part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
-    /// From an exit to the next entry, while someone waits.
+    /// From an exit to the next entry, if a process waits.
     pub sync_delay: Option<Spread>,
     /// From request to exit; with open load, from the arrival of the request.
     pub response: Option<Spread>,
-    /// The same of requests that met no other: nobody was inside, waited, or asked until the entry.
+    /// The response time of requests that met no other: no other process was inside, waited, or requested until
+    /// the entry.
     pub lone_response: Option<Spread>,
     /// From request to entry; with open load, from the arrival of the request.
     pub wait: Option<Spread>,
@@ -340,11 +341,11 @@ pub struct Summary {
     /// Arrivals and backlog, if requests arrive at times of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_load: Option<OpenLoad>,
-    /// Entries that broke happened-before order; none where it was not watched.
+    /// The number of entries that broke the happened-before order; none if no judge watched it.
     pub order_inversions: Option<u64>,
     /// The most entries of others between a request and its entry.
     pub max_bypass: u64,
-    /// Whether fence numbers grew from entry to entry; none where there are none.
+    /// Whether fence numbers grew from entry to entry; none if the algorithm has no fence.
     pub fences_monotone: Option<bool>,
     /// Fairness between clients.
     pub fairness: Fairness,
@@ -360,15 +361,15 @@ pub struct Summary {
 /// The measured part of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measured {
-    /// How many entries it has.
+    /// The number of its entries.
     pub entries: u64,
-    /// When it began.
+    /// Its begin.
     pub from: f64,
-    /// When its last entry was.
+    /// Its last entry.
     pub until: f64,
-    /// How many messages were sent in it. The host counts them.
+    /// The number of messages sent in it, as the host counts them.
     pub messages: u64,
-    /// The same in words.
+    /// The limits of the measured part as a sentence.
     pub words: String,
 }
 
@@ -377,10 +378,10 @@ pub struct Measured {
 pub struct Moment {
     /// The time.
     pub time: f64,
-    /// How many entries there have been.
+    /// The number of entries until then.
     pub entries: u64,
-    /// How many clients wait.
+    /// The number of clients that wait.
     pub waiting: u32,
-    /// How many are inside.
+    /// The number of clients in the critical section.
     pub inside: u32,
 }

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_outside_cannot_leave() {
+    fn process_outside_cannot_leave() {
         assert_eq!(broken(ask(&mut judges(&Watch::default()), P0, Request::Release)), "usage");
     }
 
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knew_of_an_earlier_request_must_not_enter_before_it() {
+    fn process_must_not_enter_before_a_request_it_knew() {
         let mut judges = judges(&Watch { order: Order::Judge, ..Watch::default() });
         ask(&mut judges, P0, Request::Acquire).unwrap();
         let message = Message::Request(1);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_overtaken_too_often_starves() {
+    fn process_overtaken_too_often_starves() {
         let mut judges = judges(&Watch { bypass: Some(1), ..Watch::default() });
         ask(&mut judges, P1, Request::Acquire).unwrap();
         for _ in 0..1 {

@@ -58,7 +58,7 @@ fn in_peace_a_check_costs_two_messages_for_each_other() {
 }
 
 #[test]
-fn every_synchronous_run_has_one_leader_at_a_time_whom_all_follow() {
+fn every_synchronous_run_has_one_leader_at_a_time_that_all_follow() {
     let judge = ["one leader at a time", "agreement", "live leader"];
     once(2).crashes(1, 1).synchronous().judge(&judge).check().exhausted(829);
     once(3).synchronous().judge(&judge).check().exhausted(246);
@@ -81,7 +81,7 @@ fn with_its_watches_on_there_is_still_one_leader_at_a_time() {
 }
 
 #[test]
-fn who_is_halted_must_stop_its_own_election() {
+fn halted_process_must_stop_its_own_election() {
     let case =
         once(3).initiators(&[1]).crashes(1, 1).synchronous().judge(&["one leader at a time"]);
     case.check().exhausted(899);
@@ -141,7 +141,7 @@ fn the_smallest_groups_any_ids_and_requests_again_work() {
 }
 
 #[test]
-fn whoever_crashes_and_comes_back_all_follow_the_highest_in_the_end() {
+fn after_crashes_and_restarts_all_follow_the_highest() {
     for seed in 0..300 {
         let mut rng = Rng::new(seed);
         let n = 2 + rng.below(6);

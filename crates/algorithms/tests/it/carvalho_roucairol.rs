@@ -45,7 +45,7 @@ fn six_entries_cost_six_to_twenty_four() {
 }
 
 #[test]
-fn who_does_not_ask_again_waits_for_ever() {
+fn process_that_does_not_ask_again_waits_for_ever() {
     let case = Case::<CarvalhoRoucairol>::complete(3).requests(&[2, 2, 1]);
     case.check().exhausted(3778);
     case.clone().no_fifo().check().exhausted(5849);

@@ -164,7 +164,7 @@ fn a_bus_settles_by_chance_within_rounds_that_nobody_will_see() {
 }
 
 #[test]
-fn what_never_ends_costs_by_the_time_it_runs() {
+fn costs_of_an_endless_run_grow_with_its_time() {
     for time in [2.0, 7.0, 13.0, 22.0, 38.0, 41.0, 100.0, 507.0] {
         for n in [1, 2, 3, 7, 20] {
             for seed in 0..5 {

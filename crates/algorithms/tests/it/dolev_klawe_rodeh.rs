@@ -66,7 +66,7 @@ fn the_highest_initiator_wins_or_with_join_the_highest_of_all() {
 }
 
 #[test]
-fn whoever_finds_out_is_not_the_winner() {
+fn process_that_detects_the_end_need_not_win() {
     for n in 2..=6 {
         for ids in arrangements(n) {
             let case = ring(n as usize).ids(&ids).mistake("detector-is-leader");

@@ -81,7 +81,7 @@ fn the_highest_initiator_wins_or_with_join_the_highest_of_all() {
 }
 
 #[test]
-fn who_turns_passive_must_pass_on_what_waits_in_its_queues() {
+fn process_that_turns_passive_must_forward_its_queued_messages() {
     ring(3).check().exhausted(620);
     ring(3).mistake("drop-queued").check().violated("deadlock", 11);
 }

@@ -7,14 +7,11 @@ use konklave_process::{Portable, ProcessId, Rng, Topology};
 use konklave_sim::Delay;
 use konklave_testkit::Case;
 
+pub(crate) use crate::long;
+
 /// All nonempty sets of 0 to n − 1.
 pub(crate) fn subsets(n: u32) -> impl Iterator<Item = Vec<u32>> {
     (1u32..1 << n).map(move |set| (0..n).filter(|i| set >> i & 1 == 1).collect())
-}
-
-/// Whether the long checks are wanted: `KONKLAVE_LONG=1`.
-pub(crate) fn long() -> bool {
-    std::env::var_os("KONKLAVE_LONG").is_some_and(|value| value == "1")
 }
 
 /// The totals of many checks.

@@ -145,7 +145,7 @@ fn asked_to_elect_a_coordinator_checks_at_once() {
 }
 
 #[test]
-fn whatever_the_network_does_a_group_number_has_one_leader() {
+fn group_number_has_one_leader_under_any_network() {
     for seed in 0..400 {
         let mut rng = Rng::new(seed);
         let n = 1 + rng.below(6);

@@ -15,7 +15,7 @@ fn finite(n: usize, range: u32) -> Case<ItaiRodeh> {
 }
 
 #[test]
-fn whatever_is_drawn_there_is_one_leader() {
+fn any_draws_elect_one_leader() {
     finite(1, 2).check().exhausted(2);
     finite(2, 2).check().exhausted(43);
     finite(2, 3).check().exhausted(75);
@@ -26,7 +26,7 @@ fn whatever_is_drawn_there_is_one_leader() {
 }
 
 #[test]
-fn whoever_starts_there_is_one_leader() {
+fn any_initiators_elect_one_leader() {
     let cases = every_ring(1..=4, |n| finite(n, 2));
     assert_eq!(all_exhausted(cases), (108, 64_227));
 }
@@ -62,13 +62,13 @@ fn with_one_number_to_draw_it_never_ends() {
 }
 
 #[test]
-fn who_believes_in_too_few_elects_several() {
+fn too_small_assumed_ring_elects_several() {
     finite(2, 2).set("believed-n", 1).check().violated("one leader at a time", 4);
     finite(4, 2).set("believed-n", 2).check().violated("one leader at a time", 6);
 }
 
 #[test]
-fn who_believes_in_too_many_elects_nobody() {
+fn too_large_assumed_ring_elects_no_leader() {
     finite(2, 2).set("believed-n", 3).check().violated("livelock", 6);
     finite(3, 2).set("believed-n", 4).check().violated("livelock", 8);
     let endless = ring(5).set("believed-n", 7).config(|c| c.step_limit = 100_000).simulate();

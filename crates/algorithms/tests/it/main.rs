@@ -62,12 +62,13 @@ use konklave_builtin_election as _;
 use konklave_builtin_group as _;
 use konklave_builtin_multicast as _;
 use konklave_builtin_mutex as _;
+use konklave_process::Portable;
 use konklave_sim::{Config, Delay, Pace};
 use konklave_testkit::{Case, Seen};
 
 /// Whether there is time for spaces of millions of states: KONKLAVE_LONG=1.
 fn long() -> bool {
-    std::env::var_os("KONKLAVE_LONG").is_some()
+    std::env::var_os("KONKLAVE_LONG").is_some_and(|value| value == "1")
 }
 
 /// Three of ten messages come twice, all of them in any order.
@@ -76,6 +77,23 @@ fn copies(config: &mut Config, seed: u64) {
     config.duplicate = 0.3;
     config.delay = Delay::Exponential(1.0);
     config.hold = Pace::Exponential(1.0);
+}
+
+/// Runs each case with 200 seeds and many copies of messages: each client is served three times.
+#[track_caller]
+fn many_copies_do_no_harm<P>(cases: impl IntoIterator<Item = Case<P>>)
+where
+    P: Algorithm<Problem: Problem<P, Summary = Summary>> + Portable,
+{
+    for case in cases {
+        let n = case.setup.group.len();
+        let case = case.requests(&vec![3; n]).no_fifo().fenced();
+        for seed in 0..200 {
+            let seen = case.clone().config(|config| copies(config, seed)).simulate();
+            let entries = seen.well().summary.entries;
+            assert_eq!(entries, 3 * n as u64, "{:?}, seed {seed}", case.setup.chosen);
+        }
+    }
 }
 
 /// Judges the messages of a run of mutual exclusion by the formulas of the data sheet.

@@ -40,7 +40,7 @@ fn monotone<P: Algorithm + Portable>(case: &Case<P>, fewer: &[u32], more: &[u32]
 }
 
 #[test]
-fn what_breaks_with_fewer_requests_breaks_with_more() {
+fn violation_with_fewer_requests_remains_with_more() {
     let two = (&[1, 1][..], &[2, 2][..]);
     let one = (&[1, 0][..], &[1, 1][..]);
     for (fewer, more) in [one, two] {

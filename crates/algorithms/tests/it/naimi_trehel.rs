@@ -27,7 +27,7 @@ fn two_messages_for_a_first_entry_and_none_where_the_token_is() {
 }
 
 #[test]
-fn who_asks_at_the_end_of_a_long_chain_pays_for_all_of_it() {
+fn requester_at_the_end_of_a_chain_pays_for_its_length() {
     // All but the first ask at once: each is sent on to the one before it, and in the end each
     // points at the next. So the request that the second makes after its first entry visits all.
     for n in [3, 4, 10, 100, 1000] {
@@ -54,7 +54,7 @@ fn on_average_an_entry_costs_as_many_messages_as_the_harmonic_number_says() {
 }
 
 #[test]
-fn when_all_want_an_entry_costs_four_messages_whatever_their_number() {
+fn when_all_want_an_entry_costs_four_messages_for_any_n() {
     for n in [100, 1000, 10_000] {
         let case = Case::<NaimiTrehel>::complete(n).requests(&[20].repeat(n));
         let seen = case.config(|c| c.hold = Pace::Constant(1.0)).simulate();
@@ -101,14 +101,14 @@ fn order_holds_for_three_with_fifo_and_breaks_for_four_and_without() {
 }
 
 #[test]
-fn who_asks_is_the_root_before_its_request_leaves() {
+fn requester_is_the_root_before_its_request_leaves() {
     let case = Case::<NaimiTrehel>::complete(3);
     case.check().exhausted(154);
     case.mistake("last-after-send").check().violated("expected inputs", 7);
 }
 
 #[test]
-fn who_gives_the_token_away_is_no_root_any_more() {
+fn process_that_sends_the_token_is_no_root_any_more() {
     let case = Case::<NaimiTrehel>::complete(2);
     case.check().exhausted(20);
     case.mistake("no-path-reversal").check().violated("one token", 3);

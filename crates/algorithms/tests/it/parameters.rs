@@ -167,7 +167,7 @@ fn tried<P: Algorithm>(switch: &Switch, value: &str) -> Result<(), String> {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_nothing_panics() {
+fn nonsense_is_refused_without_a_panic() {
     let mut table = Table::default();
     macro_rules! all {
         ($($algorithm:ident)*) => { $(table.algorithm::<$algorithm>();)* };

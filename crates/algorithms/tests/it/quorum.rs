@@ -202,7 +202,7 @@ fn a_large_group_elects_quickly() {
 }
 
 #[test]
-fn whatever_the_network_does_there_is_one_leader_at_a_time() {
+fn one_leader_at_a_time_under_any_network() {
     for seed in 0..400 {
         let mut rng = Rng::new(seed);
         let n = 1 + rng.below(6);

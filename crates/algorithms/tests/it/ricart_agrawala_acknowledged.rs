@@ -68,14 +68,14 @@ fn every_run_survives_the_crash_of_anyone() {
 }
 
 #[test]
-fn who_crashed_may_come_back() {
+fn crashed_process_may_come_back() {
     synchronous(2).requests(&[2, 2]).crashes(1, 1).check().exhausted(8134);
     synchronous(2).requests(&[2, 2]).crashes(1, 1).no_fifo().check().exhausted(50_404);
     synchronous(3).requests(&[1, 1, 0]).crashes(1, 1).ordered().check().exhausted(19_175);
 }
 
 #[test]
-fn who_comes_back_wishes_before_its_wish_has_a_time() {
+fn restarted_process_requests_before_it_has_a_time() {
     // It says so to one that then asks at once, with a time that is earlier than its own will be.
     let case = synchronous(3).requests(&[1, 1, 0]).crashes(1, 1).ordered();
     case.clone().app_messages(1).check().violated("happened-before order", 16);
@@ -119,7 +119,7 @@ fn a_holder_whose_traffic_is_late_is_taken_for_dead() {
 }
 
 #[test]
-fn who_takes_nobody_for_dead_is_safe_and_survives_losses() {
+fn without_suspicions_it_is_safe_and_survives_losses() {
     let patient = |n| synchronous(n).set("model", "asynchronous");
     patient(2).mishaps(1, 0).check().exhausted(169);
     patient(2).mishaps(2, 0).check().exhausted(294);
@@ -134,7 +134,7 @@ fn who_takes_nobody_for_dead_is_safe_and_survives_losses() {
 }
 
 #[test]
-fn who_takes_nobody_for_dead_waits_for_the_dead_for_ever() {
+fn without_suspicions_a_process_waits_for_a_crashed_one_for_ever() {
     let case = asynchronous(3).fault("crash:1@0").config(|c| c.time_limit = 1000.0);
     let seen = case.clone().set("model", "asynchronous").simulate();
     assert_eq!(
@@ -145,14 +145,14 @@ fn who_takes_nobody_for_dead_waits_for_the_dead_for_ever() {
 }
 
 #[test]
-fn who_has_acknowledged_must_be_asked_again() {
+fn process_that_acknowledged_must_be_asked_again() {
     let case = synchronous(2).crashes(1, 0);
     case.check().exhausted(213);
     case.mistake("no-probe").check().violated("deadlock", 7);
 }
 
 #[test]
-fn who_comes_back_must_learn_the_time() {
+fn restarted_process_must_learn_the_time() {
     let case = synchronous(3).requests(&[1, 0, 1]).crashes(1, 1);
     case.check().exhausted(15_416);
     case.mistake("no-rejoin").check().violated("mutual exclusion", 13);
@@ -203,7 +203,7 @@ fn ten_thousand_processes_serve_a_few_although_some_are_down() {
 }
 
 #[test]
-fn who_rejoins_replies_to_nobody_before_its_wish_has_a_time() {
+fn rejoined_process_sends_no_reply_before_its_request_has_a_time() {
     // Two crash, so the first to come up again waits a whole timeout for the other's welcome.
     for tenths in 150..220 {
         let back = format!("restart:4@{}", f64::from(tenths) / 10.0);

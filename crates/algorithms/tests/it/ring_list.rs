@@ -3,9 +3,10 @@ use konklave_algorithms::election::ring_list::hardened::Hardened;
 use konklave_process::{ProcessId, Rng};
 use konklave_testkit::Case;
 
+use crate::graphs::subsets;
 use crate::long;
 use crate::rings::{
-    all_exhausted, every_ring, keeps_its_costs, random_ids, random_ring, restless, same, subsets,
+    all_exhausted, every_ring, keeps_its_costs, random_ids, random_ring, restless, same,
 };
 
 fn ring(n: usize) -> Case<RingList> {

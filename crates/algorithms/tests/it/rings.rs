@@ -6,6 +6,8 @@ use konklave_process::{Portable, Process, Rng};
 use konklave_sim::{Delay, Pace};
 use konklave_testkit::{Case, Seen};
 
+use crate::graphs::subsets;
+
 /// Every arrangement of 0 to n − 1 on a ring, the first fixed: (n − 1)! of them.
 pub(crate) fn arrangements(n: u32) -> Vec<Vec<u32>> {
     let mut all = vec![vec![0]];
@@ -22,11 +24,6 @@ pub(crate) fn arrangements(n: u32) -> Vec<Vec<u32>> {
             .collect();
     }
     all
-}
-
-/// Every set of initiators out of 0 to n − 1, but the empty one.
-pub(crate) fn subsets(n: u32) -> impl Iterator<Item = Vec<u32>> {
-    (1u32..1 << n).map(move |set| (0..n).filter(|i| set >> i & 1 == 1).collect())
 }
 
 /// Every arrangement of rings of these sizes with every set of initiators.

@@ -176,7 +176,7 @@ fn order_is_not_kept() {
 }
 
 #[test]
-fn who_is_far_starves_by_nearest_and_is_served_in_turn_by_round_robin() {
+fn distant_process_starves_by_nearest_but_not_by_round_robin() {
     // 0 and 1 want in again and again, and are near each other; 2 wants in once.
     let overtaken = |arbitration: &str, times: u32| {
         let case = group(&[times, times, 1]).set("arbitration", arbitration);

@@ -122,7 +122,7 @@ fn everyone_is_overtaken_at_most_once_by_each_other() {
 }
 
 #[test]
-fn who_keeps_the_token_overtakes_the_others() {
+fn process_that_keeps_the_token_overtakes_the_others() {
     let mut case = ring(2).requests(&[3, 1]);
     case.watch.bypass = Some(1);
     case.check().exhausted(299);
@@ -164,7 +164,7 @@ fn without_epochs_a_late_token_is_a_second_one() {
 }
 
 #[test]
-fn who_comes_up_again_does_no_harm() {
+fn restarted_process_does_no_harm() {
     ring(2).crashes(2, 2).judge(&SAFETY).check().exhausted(4463);
     ring(3).requests(&[1, 0, 1]).crashes(1, 1).judge(&SAFETY).check().exhausted(67_490);
     ring(3).requests(&[1, 1, 0]).crashes(1, 1).judge(&SAFETY).check().exhausted(76_489);
@@ -186,7 +186,7 @@ fn a_lost_token_is_noticed_by_nobody() {
 }
 
 #[test]
-fn who_loses_patience_finds_out_that_the_token_is_lost() {
+fn impatient_process_detects_a_lost_token() {
     let patient = |n| ring(n).set("patience", 4).synchronous();
     // All properties but quiescence: a process that has waited in vain for a report waits until a request is made.
     let properties = ["mutual exclusion", "growing fences", "expected inputs", "deadlock"];

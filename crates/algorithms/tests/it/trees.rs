@@ -10,7 +10,7 @@ fn tree(n: usize) -> Case<Maekawa> {
 }
 
 #[test]
-fn whoever_crashes_never_two_are_inside_and_no_message_is_strange() {
+fn after_any_crash_one_process_is_inside_and_no_message_is_unexpected() {
     let judged = ["mutual exclusion", "expected inputs", "growing fences"];
     let case = |requests: &[u32]| tree(3).requests(requests).judge(&judged).crashes(1, 0);
     let found = [

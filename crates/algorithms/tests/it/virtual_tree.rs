@@ -172,7 +172,7 @@ fn a_large_mesh_becomes_a_tree() {
 }
 
 #[test]
-fn parts_cut_off_from_the_root_come_to_rest_whatever_the_cap() {
+fn parts_cut_off_from_the_root_come_to_rest_under_any_cap() {
     // Processes do not count to infinity: one without a parent dismisses its whole subtree before it takes a new
     // parent.
     for seed in 0..1000 {
@@ -197,7 +197,7 @@ fn parts_cut_off_from_the_root_come_to_rest_whatever_the_cap() {
 }
 
 #[test]
-fn who_is_cut_off_by_a_crash_need_not_find_a_root() {
+fn process_cut_off_by_a_crash_need_not_find_a_root() {
     let path = Topology::from_edges("path", 4, [(0, 1), (1, 2), (2, 3)]).unwrap();
     let seen = Case::<VirtualTree>::on(path).fault("crash:1@20").simulate();
     assert!(seen.violations.is_empty(), "{:?}", seen.violations);

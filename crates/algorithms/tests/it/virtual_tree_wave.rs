@@ -42,7 +42,7 @@ fn triangle_with_a_root() -> Topology {
 }
 
 #[test]
-fn who_has_been_reached_must_stay() {
+fn reached_process_must_stay() {
     let graph = triangle_with_a_root();
     assert_eq!((graph.edges(), graph.degree(0), graph.degree(1)), (4, 1, 3));
     let case = Case::<VirtualTreeWave>::on(graph).initiators(&[0]);
@@ -82,7 +82,7 @@ fn where_nobody_moves_the_count_is_exact() {
 }
 
 #[test]
-fn graphs_by_chance_elect_their_highest_whoever_starts() {
+fn random_graphs_elect_their_highest_for_any_initiators() {
     let mut sought_twice = 0;
     for seed in 0..300 {
         let mut rng = Rng::new(seed);

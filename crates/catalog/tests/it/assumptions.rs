@@ -43,7 +43,7 @@ fn delays_longer_than_timeouts_allow_for_break_known_time_bounds() {
 }
 
 #[test]
-fn who_comes_up_again_breaks_an_assumption_of_the_textbook() {
+fn restart_breaks_an_assumption_of_the_textbook() {
     let again = |s: &mut Scenario| s.faults = vec!["crash:3@10".into(), "restart:3@30".into()];
     assert_eq!(broken(&plan("bully", again)), [Assumption::NoRestart]);
     assert_eq!(broken(&plan("token-ring", again)), [Assumption::NoRestart]);

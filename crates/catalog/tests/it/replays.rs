@@ -166,7 +166,7 @@ fn a_witness_of_the_checker_replays_and_its_edits_are_found() {
 }
 
 #[test]
-fn what_is_missing_at_the_end_is_told_there() {
+fn missing_end_of_a_recording_is_a_difference() {
     let run = simulated("algorithm = 'central'\nnodes = 2");
     let mut short = run.clone();
     short.entries.pop();

@@ -1,4 +1,4 @@
-//! Finds out what each permutation of the places makes of each value.
+//! The image of each value under each permutation of the places.
 //!
 //! A query and all its renamed forms (its *orbit*) are computed together, so the tables are closed under
 //! renaming at any time. If the answers are not renamed in the same way, the permutation is refuted.
@@ -105,7 +105,7 @@ impl Semantics<'_> {
         learn_messages(&sent, symmetry, tables);
     }
 
-    /// Finds out to which start state each permutation renames each start state.
+    /// Finds the start state that each permutation makes of each start state.
     pub(super) fn name_starts(&self, rows: &[Row], symmetry: &mut Symmetry, tables: &Tables) {
         for row in rows {
             let mut orbit = Vec::new();

@@ -58,6 +58,11 @@ fn names_that_nobody_has_are_answered_with_the_nearest() {
     refused("run heartbeat --set period=often", 64, &["<number>"]);
     refused("check central --property exclusoin", 64, &["did you mean `exclusion`"]);
     refused("dance", 64, &["dance"]);
+    refused(
+        "run maekawa --property exclusion",
+        64,
+        &["`--property` is an option of `konklave check`"],
+    );
     refused("run", 64, &["no algorithm given"]);
 }
 
@@ -387,7 +392,7 @@ fn a_closed_stderr_is_no_reason_to_fail() {
 }
 
 #[test]
-fn who_starts_later_may_hear_of_the_election_and_start_none() {
+fn later_initiator_that_learns_of_an_election_starts_none() {
     for line in [
         "run chang-roberts -n 4 --load low",
         "run chang-roberts -n 4 --think uniform:0..9 --seed 3",

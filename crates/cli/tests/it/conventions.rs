@@ -238,7 +238,7 @@ fn demo_draws_the_lock_if_asked() {
 }
 
 #[test]
-fn initiators_are_those_who_ask_whatever_they_ask_for() {
+fn initiators_are_the_processes_with_any_request() {
     for (algorithm, figure) in [
         ("central", "/mutex/entries"),
         ("ack", "/multicast/sent"),

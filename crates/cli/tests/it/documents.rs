@@ -67,7 +67,7 @@ fn check(name: &str, tables: usize) {
 }
 
 #[test]
-fn what_crashes_and_losses_do_is_as_the_document_says() {
+fn harm_of_crashes_and_losses_agrees_with_the_document() {
     check("tolerance.md", 1);
 }
 
@@ -77,7 +77,7 @@ fn verdicts_counts_and_costs_of_locks_are_as_the_document_says() {
 }
 
 #[test]
-fn what_theory_says_of_groups_is_measured_as_the_document_says() {
+fn figures_of_groups_agree_with_the_document() {
     check("groups.md", 1);
 }
 

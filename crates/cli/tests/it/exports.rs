@@ -104,7 +104,7 @@ fn a_compact_recording_is_the_same_run() {
 
 /// TeX has a limit, and says so only after a minute.
 #[test]
-fn what_is_too_long_for_tex_is_told() {
+fn picture_too_long_for_tex_is_reported() {
     let folder = Folder::new("tex");
     for (entries, warned) in [(2, false), (30, true)] {
         let run = folder.file("long.run");

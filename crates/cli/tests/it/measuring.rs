@@ -104,7 +104,7 @@ fn a_law_that_does_not_fit_is_not_told() {
 }
 
 #[test]
-fn what_is_there_twice_is_refused() {
+fn duplicates_are_refused() {
     let said = konklave_line("sweep --algorithms central --nodes 8,8");
     assert_eq!(said.code, 64, "{}", said.err);
     assert!(said.err.contains("nodes: 8 occurs twice"), "{}", said.err);

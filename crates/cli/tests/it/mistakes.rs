@@ -50,7 +50,7 @@ fn broken(line: &str) -> Vec<String> {
 /// A mistake that no check catches takes time to matter; a run shows it. The rest concerns clients of
 /// members or about how long a leader stays, which no judge of a run observes.
 #[test]
-fn what_no_check_catches_is_shown_by_a_run() {
+fn mistake_without_a_check_is_shown_by_a_run() {
     let mut left = Vec::new();
     for entry in Catalog::builtin().entries() {
         for mistake in entry.sheet.mistakes.iter().filter(|m| m.caught_by.is_empty()) {

@@ -119,7 +119,7 @@ fn a_share_of_random_runs_finds_a_mistake_or_proves_nothing() {
 }
 
 #[test]
-fn who_may_crash_decides_what_breaks() {
+fn broken_properties_depend_on_the_crashing_process() {
     let lock = "check central -n 3 --crash 1 --property deadlock";
     let holder = found(&format!("{lock} --victim holder"), 1);
     assert_eq!(holder["property"], "deadlock");
@@ -159,7 +159,7 @@ fn fingerprints_alone_exhaust_what_cannot_go_round_and_say_what_may_be_missed() 
 }
 
 #[test]
-fn who_can_be_taken_for_another_is_found_and_said() {
+fn interchangeable_processes_are_found_and_named() {
     let line = "check central -n 4";
     let (full, few) = (found(line, 0), found(&format!("{line} --symmetry"), 0));
     assert!(few["states"].as_u64() < full["states"].as_u64().map(|full| full / 4), "{few}");
@@ -176,7 +176,7 @@ fn who_can_be_taken_for_another_is_found_and_said() {
 }
 
 #[test]
-fn who_is_taken_for_another_goes_with_reduction_and_with_checkpoints() {
+fn symmetry_works_with_reduction_and_with_checkpoints() {
     let line = "check central -n 4 --symmetry";
     let (alike, both) = (found(line, 0), found(&format!("{line} --reduce"), 0));
     assert_eq!(both["reduction"], "commutation");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::{Folder, command, konklave};
 
 #[test]
-fn it_prints_the_address_of_a_page() {
+fn command_prints_the_address_of_its_page() {
     let mut child =
         command(&["ui", "--no-open"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut link = String::new();
@@ -31,7 +31,7 @@ fn it_prints_the_address_of_a_page() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_unavailable() {
+fn occupied_port_is_refused_as_unavailable() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let said = konklave(&["ui", "--no-open", "--port", &port]);
@@ -56,7 +56,7 @@ fn start(args: &[&str]) -> Ends {
 }
 
 #[test]
-fn the_page_shows_a_running_group_and_that_one_of_it_is_killed() {
+fn page_shows_a_running_group_and_its_killed_member() {
     if std::env::var("KONKLAVE_NO_BROWSER").is_ok_and(|no| no == "1") {
         return println!("skipped: KONKLAVE_NO_BROWSER=1");
     }

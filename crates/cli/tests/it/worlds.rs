@@ -99,7 +99,7 @@ fn a_real_crash_is_noticed_by_the_detector() {
 }
 
 #[test]
-fn what_only_a_simulator_can_do_is_refused() {
+fn options_of_the_simulator_are_refused() {
     for option in ["--delay exponential", "--no-fifo", "--fault delay:#1+2", "--fault pause:0@1-2"]
     {
         let said = konklave_line(&format!("run central --world tcp {option}"));

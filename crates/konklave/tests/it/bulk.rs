@@ -7,9 +7,15 @@ use konklave::{Group, GroupEvent, MAX_MESSAGE};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Sends as many of the longest messages, and reads until all members' messages have come; returns the first
-/// byte of each.
-async fn talk(cluster: &Cluster, group: &mut Group, of: u8, count: usize, all: usize) -> Vec<u8> {
+/// Sends `count` messages of the greatest length, and receives until it has `all` messages of all members. Returns
+/// the first byte of each.
+async fn send_and_receive(
+    cluster: &Cluster,
+    group: &mut Group,
+    of: u8,
+    count: usize,
+    all: usize,
+) -> Vec<u8> {
     let message = vec![of; MAX_MESSAGE];
     let (mut sent, mut heard) = (0, Vec::new());
     while sent < count || heard.len() < all {
@@ -52,7 +58,7 @@ async fn some(cluster: &Cluster, count: usize) -> Vec<Group> {
         match groups.first_mut() {
             None => groups.push(joins.await.unwrap()),
             Some(first) => {
-                let (_, joined) = tokio::join!(talk(cluster, first, 0, 1, 1), joins);
+                let (_, joined) = tokio::join!(send_and_receive(cluster, first, 0, 1, 1), joins);
                 groups.push(joined.unwrap());
             }
         }
@@ -70,10 +76,10 @@ fn view_ends_although_isolated_member_lacks_many_bytes() {
         let [a, b, c, d] = &mut groups[..] else { panic!("four") };
         cluster.isolate(4);
         let (a, b, c, d) = tokio::join!(
-            talk(&cluster, a, 1, 40, 160),
-            talk(&cluster, b, 2, 40, 160),
-            talk(&cluster, c, 3, 40, 160),
-            talk(&cluster, d, 4, 40, 160)
+            send_and_receive(&cluster, a, 1, 40, 160),
+            send_and_receive(&cluster, b, 2, 40, 160),
+            send_and_receive(&cluster, c, 3, 40, 160),
+            send_and_receive(&cluster, d, 4, 40, 160)
         );
         assert!(a == b && b == c && c == d, "in one order");
         cluster.sleep(Duration::from_secs(3)).await;
@@ -90,8 +96,10 @@ fn view_ends_although_members_disagree_on_what_all_have() {
         let mut groups = some(&cluster, 2).await;
         let [first, second] = &mut groups[..] else { panic!("two") };
         cluster.cut(2, 1);
-        let (one, other) =
-            tokio::join!(talk(&cluster, first, 1, 160, 160), talk(&cluster, second, 2, 0, 160));
+        let (one, other) = tokio::join!(
+            send_and_receive(&cluster, first, 1, 160, 160),
+            send_and_receive(&cluster, second, 2, 0, 160)
+        );
         assert!(one == other, "in one order");
         cluster.sleep(Duration::from_secs(3)).await;
         assert_eq!(cluster.node(0).status().members.len(), 2);
@@ -127,7 +135,10 @@ fn large_messages_do_not_wait_for_heartbeats() {
         let mut groups = some(&cluster, 2).await;
         let [first, second] = &mut groups[..] else { panic!("two") };
         let begun = cluster.now();
-        tokio::join!(talk(&cluster, first, 1, 0, 40), talk(&cluster, second, 2, 40, 40));
+        tokio::join!(
+            send_and_receive(&cluster, first, 1, 0, 40),
+            send_and_receive(&cluster, second, 2, 40, 40)
+        );
         let took = cluster.now() - begun;
         assert!(took < MS * 200, "{took:?}");
     });

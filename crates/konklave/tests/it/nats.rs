@@ -54,7 +54,7 @@ async fn lock_around(nodes: &[Node]) {
 }
 
 /// An application group with a member at each node.
-async fn circle(nodes: &[Node], name: &str) -> Vec<Group> {
+async fn join_all(nodes: &[Node], name: &str) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for node in nodes {
         let mut join = std::pin::pin!(timeout(LONG, node.group(name)));
@@ -82,9 +82,9 @@ async fn message(group: &mut Group) -> Vec<u8> {
     }
 }
 
-/// All members get the same messages in the same order, also those longer than a NATS message.
-async fn talk(nodes: &[Node]) {
-    let mut groups = circle(nodes, "chat").await;
+/// Sends messages to a group of all nodes, some longer than a NATS message: each member receives them in order.
+async fn messages_arrive_in_order(nodes: &[Node]) {
+    let mut groups = join_all(nodes, "chat").await;
     let mut wanted = Vec::new();
     for i in 0..40_usize {
         let text = vec![i as u8; if i % 10 == 9 { 900_000 } else { 10 }];
@@ -107,7 +107,7 @@ async fn three_nodes_form_group_over_nats() {
     let mut nodes = group(&[server.url()]).await;
     eprintln!("a group over NATS after {:?}", start.elapsed());
     lock_around(&nodes).await;
-    talk(&nodes).await;
+    messages_arrive_in_order(&nodes).await;
     // A fourth node joins without a number of founders, and leaves.
     let fourth = crate::fast().name("n3").nats(server.url()).pre_shared_key(KEY);
     nodes.push(timeout(LONG, fourth.join()).await.unwrap().unwrap());
@@ -123,7 +123,7 @@ async fn linked_servers_carry_one_group() {
     let Some(servers) = NatsServer::many(2) else { return };
     let nodes = group(&[servers[0].url(), servers[1].url()]).await;
     lock_around(&nodes).await;
-    talk(&nodes).await;
+    messages_arrive_in_order(&nodes).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -174,17 +174,17 @@ async fn group_survives_restart_of_server() {
     ready(&nodes).await;
     let view = nodes[0].status().view;
     let held = nodes[0].lock("a").acquire().await.unwrap();
-    let mut circle = circle(&nodes, "g").await;
+    let mut members = join_all(&nodes, "g").await;
     for round in 0..3_u8 {
         server.kill();
-        let sent = circle[1].send(vec![round]);
+        let sent = members[1].send(vec![round]);
         // It is sent when the server is back.
         let (sent, ()) = tokio::join!(timeout(LONG, sent), async {
             sleep(Duration::from_millis(700)).await;
             server.start();
         });
         sent.unwrap().unwrap();
-        for member in &mut circle {
+        for member in &mut members {
             assert_eq!(message(member).await, [round]);
         }
     }
@@ -300,7 +300,7 @@ async fn wrong_key_and_garbage_on_subjects_do_no_harm() {
     }
     client.flush().await.unwrap();
     lock_around(&nodes).await;
-    talk(&nodes).await;
+    messages_arrive_in_order(&nodes).await;
     assert_eq!(nodes[0].status().view, view, "nobody was excluded");
 }
 

@@ -233,7 +233,7 @@ Examples:
   konklave reproduce --output figures
   konklave reproduce --format markdown")]
 pub(crate) struct ReproduceArgs {
-    /// Name or chapter of figures [default: all]
+    /// Name or chapter of the statements to measure [default: all]
     #[arg(value_name = "NAME|CHAPTER")]
     pub(crate) what: Option<String>,
     /// Folder for recordings and drawings of every run and witness

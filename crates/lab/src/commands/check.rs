@@ -334,8 +334,8 @@ fn tell(
     let length = report.witness_length.unwrap_or(0);
     let shortest = args.shard.is_none() && !args.reduce;
     let what = match (report.verdict, shortest) {
-        ("violated", true) => "A shortest run that violates it",
-        ("violated", false) => "A run that violates it",
+        ("violated", true) => "A shortest run to the violation",
+        ("violated", false) => "A run to the violation",
         _ if args.minimise.is_some() => "A run with the fewest messages",
         _ => "A run with the most messages",
     };

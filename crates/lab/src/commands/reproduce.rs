@@ -1,7 +1,7 @@
-//! `reproduce`: measures what the sources claim.
+//! `reproduce`: measures the claims of the sources.
 //!
-//! Each statement has cases, each case names the commands that measure it, and the verdict follows from what
-//! they give. A reader can repeat them.
+//! Each statement has cases, and each case names the commands that measure it, so that a reader can repeat them.
+//! The verdict follows from the reports of these commands.
 
 mod claims;
 mod found;
@@ -24,7 +24,7 @@ use crate::output::{
     Colour, TableFormat, heading, paint, print_csv, print_jsonl, print_pretty_json, stdout,
 };
 
-/// A statement of the sources, and the measurements that confirm or refute it. What is not in the sources
+/// A statement of the sources, and the measurements that confirm or refute it. A statement from elsewhere
 /// stands in parentheses.
 struct Statement {
     /// The chapter or algorithm.
@@ -136,9 +136,7 @@ fn print(rows: &[Row], whole: bool) -> io::Result<()> {
         }
         writeln!(out, "  {} → {}", row.says, row.verdict.painted())?;
         for case in &row.cases {
-            let colon = if case.case.is_empty() { "" } else { ": " };
-            let holds = if case.holds { "yes" } else { "no" };
-            writeln!(out, "      {}{colon}{} → {holds}", case.case, case.measured)?;
+            writeln!(out, "      {}", case.sentence())?;
             for command in &case.commands {
                 writeln!(out, "        {command}")?;
             }
@@ -164,7 +162,7 @@ fn count(rows: &[Row]) -> String {
     let statements = if theirs.len() == 1 { "statement" } else { "statements" };
     let beside = match ours.len() {
         0 => String::new(),
-        k => format!("; {k} more in parentheses from elsewhere"),
+        k => format!("; in parentheses, {k} more from other literature"),
     };
     format!(
         "{} {statements} of the sources: {confirmed} confirmed, {qualified} qualified, {refuted} refuted{beside}",
@@ -172,7 +170,7 @@ fn count(rows: &[Row]) -> String {
     )
 }
 
-/// How many claims the sources make, and which of them no statement measures.
+/// The number of claims of the sources, and the claims that no statement measures.
 fn coverage() -> String {
     let claims = || PLACES.iter().flat_map(|place| place.claims.iter().map(|c| (place.at, c)));
     let gaps: Vec<String> = claims()
@@ -192,12 +190,8 @@ fn print_markdown(rows: &[Row]) -> io::Result<()> {
     writeln!(out, "| of | the sources say | verdict | measured | by |\n|---|---|---|---|---|")?;
     for row in rows {
         let remark =
-            if row.remark.is_empty() { String::new() } else { format!(": {}", row.remark) };
-        let measured = row.cases.iter().map(|case| {
-            let holds = if case.holds { "yes" } else { "no" };
-            let colon = if case.case.is_empty() { "" } else { ": " };
-            cell(&format!("{}{colon}{} → {holds}", case.case, case.measured))
-        });
+            if row.remark.is_empty() { String::new() } else { format!(". {}", row.remark) };
+        let measured = row.cases.iter().map(|case| cell(&case.sentence()));
         let mut commands: Vec<&str> = Vec::new();
         for command in row.cases.iter().flat_map(|case| &case.commands) {
             if !commands.contains(&command.as_str()) {
@@ -274,6 +268,8 @@ mod tests {
             assert!(is_cited, "{}: no place of the sources says it", statement.name);
             let counts = statement.shown.iter().any(|shown| !shown.case.starts_with('('));
             assert!(counts, "{}: no case counts", statement.name);
+            let is_named = |shown: &Shown| !shown.case.is_empty();
+            assert!(statement.shown.iter().all(is_named), "{}: a case has no name", statement.name);
         }
     }
 

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{Catalog, Error, did_you_mean};
 use konklave_sweep::{
-    Case, Finding, Fit, Group, Heading, Impossible, LEAST_R2, LEVEL, Progress, Results, Row, SIZES,
-    Shard, Study, StudyError, fit, groups, merge, work,
+    Case, Combination, Finding, Fit, Heading, Impossible, LEAST_R2, LEVEL, Progress, Results, Row,
+    SIZES, Shard, Study, StudyError, combinations, fit, merge, work,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -387,14 +387,14 @@ struct Growth {
 struct Report {
     schema: &'static str,
     runs: usize,
-    groups: Vec<Group>,
+    groups: Vec<Combination>,
     growth: Vec<Growth>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     differences: Vec<Against>,
 }
 
 fn report(args: &SweepArgs, rows: &[Row], against: Option<&str>) -> io::Result<()> {
-    let groups = groups(rows);
+    let groups = combinations(rows);
     let differences = against.map_or(Vec::new(), |name| differences(rows, &args.measure, name));
     let growth = growth(&groups, &args.measure);
     match args.format {
@@ -409,8 +409,8 @@ fn report(args: &SweepArgs, rows: &[Row], against: Option<&str>) -> io::Result<(
 }
 
 /// The law of each algorithm and combination over n.
-fn growth(groups: &[Group], measure: &str) -> Vec<Growth> {
-    let mut curves: BTreeMap<(String, String), Vec<&Group>> = BTreeMap::new();
+fn growth(groups: &[Combination], measure: &str) -> Vec<Growth> {
+    let mut curves: BTreeMap<(String, String), Vec<&Combination>> = BTreeMap::new();
     for group in groups {
         let mut rest = group.parameters.clone();
         rest.remove("nodes");
@@ -419,7 +419,7 @@ fn growth(groups: &[Group], measure: &str) -> Vec<Growth> {
     }
     let mut growth = Vec::new();
     for ((algorithm, _), groups) in curves {
-        let point = |g: &&Group| {
+        let point = |g: &&Combination| {
             let n = g.parameters.get("nodes")?.as_f64()?;
             Some((n, g.measures.get(measure)?.mean))
         };
@@ -455,7 +455,7 @@ fn too_few(sizes: usize) -> String {
 
 /// The formula that bounds a measure. The formula for the longest time bounds every time of the kind; the formula
 /// for all messages, divided by the entries, bounds the messages of one entry.
-fn formula_of(group: &Group, measure: &str) -> Option<(String, f64)> {
+fn formula_of(group: &Combination, measure: &str) -> Option<(String, f64)> {
     let metric = match measure.split_once('.').map_or(measure, |(name, _)| name) {
         "time_to_all" => "time",
         name => name,
@@ -476,7 +476,7 @@ fn shown(parameters: &BTreeMap<String, Value>) -> String {
 
 fn print(
     args: &SweepArgs,
-    groups: &[Group],
+    groups: &[Combination],
     growth: &[Growth],
     differences: &[Against],
 ) -> io::Result<()> {
@@ -534,7 +534,7 @@ fn print(
 }
 
 /// The number of single times behind a figure, and the number of runs that had any.
-fn rests_on(group: &Group, measure: &str) -> String {
+fn rests_on(group: &Combination, measure: &str) -> String {
     let name = measure.split_once('.').map_or(measure, |(name, _)| name);
     let runs = group.measures.get(measure).map_or(0, |s| s.runs);
     let counted = match group.measures.get(&format!("{name}.count")) {
@@ -558,7 +558,7 @@ fn nothing(measure: &str) -> &'static str {
     }
 }
 
-fn csv(group: &Group) -> Vec<Vec<(String, String)>> {
+fn csv(group: &Combination) -> Vec<Vec<(String, String)>> {
     let parameters = serde_json::to_string(&group.parameters).unwrap_or_default();
     group
         .measures

@@ -15,8 +15,8 @@ pub struct Hops {
 /// A tree whose nodes are numbered in the order of a walk from its root (preorder): the nodes
 /// below a node follow right after it.
 ///
-/// The distance of two nodes needs the depth of their lowest common ancestor. Between them in the walk, the least
-/// depth is one more than that. [`Lows`] finds it without a search link by link.
+/// The distance of two nodes follows from the depth of their lowest common ancestor. In the walk between the two, the
+/// least depth is one more than the ancestor's. [`Lows`] finds this least depth without a search link by link.
 #[derive(Clone, PartialEq, Debug)]
 struct Tree {
     /// The position of each node of the topology in the walk.
@@ -47,7 +47,7 @@ impl Hops {
 
     /// Distances of the members of `group`, which have these places of a tree, in node order.
     pub fn sparse(topology: &Topology, group: &Group, places: &[u32]) -> Self {
-        assert_eq!(group.len(), places.len(), "every member stands somewhere");
+        assert_eq!(group.len(), places.len(), "every member has a place");
         let walk = Walk::new(topology);
         let stands = places.iter().map(|&place| walk.turns[place as usize]).collect();
         let Walk { turns, depths, sizes } = walk;
@@ -94,7 +94,7 @@ impl Walk {
     fn new(topology: &Topology) -> Self {
         let n = topology.len();
         let order = topology.breadth_first();
-        // Upwards: count the nodes below each node. Downwards: a subtree begins where the one of its elder sister ends.
+        // Upwards: count the nodes below each node. Downwards: a subtree begins where that of the previous sibling ends.
         let mut below = vec![1u32; n];
         for &place in order.iter().rev() {
             if let Some(parent) = topology.parent(place as usize) {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_up_is_what_one_finds_link_by_link() {
+    fn lookup_agrees_with_a_search_link_by_link() {
         let mut rng = Rng::new(7);
         for n in [1, 2, 3, 15, 16, 17, 33, 64, 200] {
             let mut shapes = vec![

@@ -93,7 +93,7 @@ fn one_node_and_two_linked_nodes_fit_everything() {
 }
 
 #[test]
-fn what_is_no_simple_graph_is_refused() {
+fn graph_that_is_not_simple_is_refused() {
     let refused = |n, edges: &[(usize, usize)]| {
         Topology::from_edges("x", n, edges.iter().copied()).unwrap_err().to_string()
     };

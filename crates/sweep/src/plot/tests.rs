@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::spread;
 
-fn group(algorithm: &str, parameters: &[(&str, Value)], values: &[f64]) -> Group {
-    Group {
+fn group(algorithm: &str, parameters: &[(&str, Value)], values: &[f64]) -> Combination {
+    Combination {
         algorithm: algorithm.into(),
         parameters: parameters.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect(),
         runs: values.len(),
@@ -30,7 +30,7 @@ fn plot() -> Plot {
     }
 }
 
-fn study(series: usize) -> Vec<Group> {
+fn study(series: usize) -> Vec<Combination> {
     let one = |i: usize, n: usize| {
         let y = (n * (i + 1)) as f64;
         let load = if i.is_multiple_of(2) { "low" } else { "high" };

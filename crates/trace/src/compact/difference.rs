@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_makes_the_new_of_the_old() {
+    fn difference_turns_the_old_text_into_the_new() {
         let mut rng = Rng::new(1);
         for _ in 0..20_000 {
             // Few letters, so that much is alike.

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_svg_is_refused() {
+    fn text_that_is_no_svg_is_refused() {
         assert!(pdf("hello").is_err());
     }
 }

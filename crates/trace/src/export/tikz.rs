@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use crate::Run;
 use crate::diagram::{
-    Arrow, Bar, Cause, Diagram, Fate, Key, Kind, Label, Lasting, Options, Point, Sample, layout,
+    Arrow, Bar, BarForm, Cause, Diagram, Fate, Key, Kind, Label, Lasting, Options, Point, Sample,
+    layout,
 };
 use crate::svg::{COLOURS, DASHES, n};
 
@@ -116,16 +117,13 @@ impl Tex {
     }
 
     fn bar(&mut self, bar: &Bar, y: f64) {
-        let (style, half) = match bar.what {
-            Lasting::Waiting => ("waiting", 4.0),
-            Lasting::Inside => ("inside", 10.0),
-            Lasting::Leading => ("leading", 10.0),
-            Lasting::Following => ("following", 3.0),
-            Lasting::Down => return self.line("down", (bar.from, y), (bar.to, y)),
-            Lasting::Paused => return self.line("paused", (bar.from, y), (bar.to, y)),
-            Lasting::Cut => return,
-        };
-        self.rect(style, (bar.from, y - half), (bar.to, y + half));
+        match bar.form() {
+            BarForm::Box { style, half } => {
+                self.rect(style, (bar.from, y - half), (bar.to, y + half));
+            }
+            BarForm::Line(style) => self.line(style, (bar.from, y), (bar.to, y)),
+            BarForm::Nothing => {}
+        }
     }
 
     fn arrow(&mut self, arrow: &Arrow, kind: &Kind) {

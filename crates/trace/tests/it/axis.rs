@@ -140,7 +140,7 @@ fn the_same_holds_for_a_race() {
 }
 
 #[test]
-fn what_happens_at_one_moment_is_apart_and_still_one_moment() {
+fn events_of_one_moment_are_drawn_apart_and_keep_their_time() {
     let run = crowd(20, &[0]);
     let diagram = layout(&run, &Options::of(CONDITIONS));
     let at_zero: Vec<f64> = (diagram.points.iter())

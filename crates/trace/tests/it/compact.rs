@@ -19,7 +19,7 @@ fn packed(run: &Run) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_packed_is_what_is_read() {
+fn packing_and_reading_are_inverse() {
     for name in RUNS {
         let run = stored(name);
         let bytes = packed(&run);

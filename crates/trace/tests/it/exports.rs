@@ -142,7 +142,7 @@ fn a_run_without_entries_has_every_form() {
 }
 
 #[test]
-fn what_a_process_says_cannot_break_a_form() {
+fn text_of_a_process_cannot_break_a_form() {
     let mut run = stored("ricart-agrawala");
     let wild = "</script><b>&;#%$_{}\\^~\"'`*end*/\n|--\u{7}→";
     run.header.algorithm = wild.into();

@@ -69,7 +69,7 @@ fn every_kind_of_fault_is_told_and_drawn() {
 }
 
 #[test]
-fn what_is_written_is_what_is_read_and_replays_to_the_byte() {
+fn recording_is_read_back_and_replays_to_the_byte() {
     fn check<P: konklave_algorithms::Algorithm + konklave_process::Portable>(scene: &Scene) {
         let run = scene.run::<P>();
         let text = run.to_text();
@@ -116,7 +116,7 @@ fn a_replay_names_the_first_step_that_differs() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told_with_its_line() {
+fn error_in_a_file_names_the_line() {
     let text = three_entries().to_text();
     let error = |text: &str| Run::read("a.run", text.as_bytes()).unwrap_err().to_string();
     let header = text.lines().next().unwrap();

@@ -84,7 +84,7 @@ fn a_race_has_one_axis_of_time() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_a_reason() {
+fn nonsense_is_refused_with_a_reason() {
     let server = Server::start();
     for (body, status, why) in [
         ("", 400, "EOF"),

@@ -1,4 +1,4 @@
-//! The workbench from outside: what it answers, and what a person sees of it.
+//! The workbench from outside: the answers of its server, and the page in a browser.
 
 mod api;
 mod browser;

@@ -11,12 +11,12 @@ const SOUGHT: usize = 100;
 
 /// Checks that no clients wait for each other in a cycle.
 pub(super) fn examine(status: &Status) -> Finding {
-    let circles = status.wait_cycles(SOUGHT);
-    let well = circles.is_empty();
-    let detail = match circles.len() {
+    let cycles = status.wait_cycles(SOUGHT);
+    let well = cycles.is_empty();
+    let detail = match cycles.len() {
         0 => "no deadlock: no clients wait for each other".to_owned(),
         n => {
-            let shown = circles.iter().take(SHOWN).map(|cycle| in_words(cycle));
+            let shown = cycles.iter().take(SHOWN).map(|cycle| in_words(cycle));
             let mut shown = shown.collect::<Vec<_>>().join("; ");
             if n > SHOWN {
                 let least = if n == SOUGHT { "at least " } else { "" };
@@ -26,7 +26,7 @@ pub(super) fn examine(status: &Status) -> Finding {
             format!("{shown}: end one of these commands (`{program} why NAME` explains more)")
         }
     };
-    Finding { what: "circles".into(), well, detail }
+    Finding { what: "cycles".into(), well, detail }
 }
 
 fn in_words(cycle: &[(&str, &Waiter)]) -> String {

@@ -61,7 +61,7 @@ fn case_4_adoption_explores_only_the_way_to_the_former_parent() {
     p1.hear(2, explore(2));
     p1.hear(3, echo(2));
     assert_eq!(p1.hear(4, explore(4)), [send(2, explore(4))]);
-    // What was explored behind us is taken over as it is.
+    // The explored part of the graph behind p1 is not explored again.
     assert_eq!(p1.hear(2, echo(4)), [send(4, echo(4))]);
 }
 

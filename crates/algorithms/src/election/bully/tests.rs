@@ -31,7 +31,7 @@ fn an_initiator_asks_all_above_it() {
 }
 
 #[test]
-fn who_is_asked_answers_and_asks_those_above_but_only_once() {
+fn process_with_an_election_message_answers_and_asks_higher_ones_once() {
     let mut p = process(1, 3);
     let effects = hear(&mut p, 0, Message::Election);
     assert_eq!(
@@ -42,7 +42,7 @@ fn who_is_asked_answers_and_asks_those_above_but_only_once() {
 }
 
 #[test]
-fn who_hears_no_answer_leads_those_below() {
+fn process_without_an_answer_leads_the_lower_ones() {
     let mut p = process(1, 3);
     p.ask(Request::Elect);
     let effects = p.fire(Timer::Answer);

@@ -24,7 +24,7 @@ fn call(p: &mut Bench<Bully1982>, from: u32, call: Call) -> (bool, Option<Proces
 }
 
 #[test]
-fn those_above_are_called_one_by_one_and_one_that_is_there_is_enough() {
+fn higher_processes_are_called_one_by_one_until_one_answers() {
     let mut p = process(1);
     let effects = p.ask(Request::Elect);
     let there = Message::Call(Call::AreYouThere);
@@ -35,7 +35,7 @@ fn those_above_are_called_one_by_one_and_one_that_is_there_is_enough() {
 }
 
 #[test]
-fn those_below_are_halted_from_the_top_then_told_then_put_to_work() {
+fn lower_processes_are_halted_from_the_top_then_informed_then_started() {
     let mut p = process(3);
     p.ask(Request::Elect);
     for peer in [2, 1, 0] {
@@ -69,7 +69,7 @@ fn only_who_halted_it_last_is_followed() {
 }
 
 #[test]
-fn who_is_halted_gives_up_its_own_election() {
+fn halted_process_gives_up_its_own_election() {
     let mut p = process(1);
     p.step(Input::Recover(None));
     assert!(p.process.calling.is_some());

@@ -1,4 +1,4 @@
-//! What an election costs.
+//! The costs of an election.
 
 use crate::Facts;
 

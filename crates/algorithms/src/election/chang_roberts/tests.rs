@@ -48,7 +48,7 @@ fn ones_own_number_wins_only_while_one_takes_part() {
 }
 
 #[test]
-fn what_has_passed_everyone_is_dropped() {
+fn proposal_that_passed_all_processes_is_dropped() {
     let mut p1 = one("textbook");
     assert_eq!(p1.hear(0, propose(2, 4)), []);
     assert_eq!(p1.hear(0, elected(2, 4)), []);

@@ -14,7 +14,7 @@ fn centre(me: u32, others: [u32; 3]) -> Bench<Extinction> {
 }
 
 #[test]
-fn who_is_asked_starts_a_wave() {
+fn requested_process_starts_a_wave() {
     let mut p5 = centre(5, [1, 2, 9]);
     let explore = Message::Explore(ProcessId(5));
     assert_eq!(
@@ -30,7 +30,7 @@ fn a_stronger_wave_makes_us_forget_all_answers() {
     p5.hear(1, Message::Echo(ProcessId(5)));
     let explore = Message::Explore(ProcessId(9));
     assert_eq!(p5.hear(9, explore), [send(1, explore), send(2, explore)]);
-    // What p2 answers to the weaker wave is void.
+    // The answer of p2 to the weaker wave is void.
     assert_eq!(p5.hear(2, Message::Echo(ProcessId(5))), []);
     assert_eq!(p5.hear(2, Message::Echo(ProcessId(9))), []);
     assert_eq!(p5.hear(1, Message::Echo(ProcessId(9))), [send(9, Message::Echo(ProcessId(9)))]);
@@ -69,7 +69,7 @@ fn the_initiator_whose_neighbours_have_all_answered_leads_and_says_so() {
 }
 
 #[test]
-fn who_was_captured_is_no_candidate_any_more() {
+fn captured_process_is_no_candidate_any_more() {
     let mut p5 = centre(5, [1, 2, 9]);
     p5.hear(2, Message::Explore(ProcessId(2)));
     assert_eq!(p5.ask(Request::Elect), []);

@@ -36,7 +36,7 @@ fn a_leaf_asks_and_an_inner_process_waits() {
 }
 
 #[test]
-fn who_is_asked_on_all_sides_is_root() {
+fn process_asked_on_all_sides_is_root() {
     let mut p0 = process(0, Topology::star(4), &[]);
     p0.ask(Request::Elect);
     for child in 1..=3 {

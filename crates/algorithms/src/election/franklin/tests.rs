@@ -24,7 +24,7 @@ fn both_ways(round: u32) -> [Effect<Franklin>; 2] {
 }
 
 #[test]
-fn who_is_higher_than_both_neighbours_goes_on() {
+fn process_above_both_neighbours_goes_on() {
     let mut p2 = two(&[]);
     assert_eq!(p2.ask(Request::Elect)[1..], both_ways(0));
     assert_eq!(p2.hear(0, id(0, 0, Clockwise)), [], "one side is not enough");
@@ -32,7 +32,7 @@ fn who_is_higher_than_both_neighbours_goes_on() {
 }
 
 #[test]
-fn who_is_lower_passes_on_what_waits_in_its_queues() {
+fn lower_process_forwards_its_queued_messages() {
     let mut p2 = two(&[]);
     p2.ask(Request::Elect);
     p2.hear(0, id(0, 0, Clockwise));
@@ -53,7 +53,7 @@ fn only_ones_own_number_from_both_sides_is_the_end() {
 }
 
 #[test]
-fn who_passed_a_number_on_may_not_start_but_may_join_before() {
+fn process_that_forwarded_a_number_may_not_start_but_may_join_before() {
     let mut relay = two(&[]);
     assert_eq!(relay.hear(0, id(0, 0, Clockwise)), [send(1, id(0, 0, Clockwise))]);
     assert_eq!(relay.ask(Request::Elect), []);
@@ -73,7 +73,7 @@ fn numbers_that_tell_their_round_wait_for_it() {
 }
 
 #[test]
-fn who_asks_after_the_end_is_told_the_outcome() {
+fn request_after_the_end_gets_the_outcome() {
     let mut p2 = two(&[]);
     p2.hear(0, Message::Elected { id: ProcessId(1) });
     let following = Indication::Following { leader: Some(ProcessId(1)), epoch: 0 };

@@ -53,7 +53,7 @@ fn only_a_candidate_stops_lower_numbers() {
 }
 
 #[test]
-fn who_passed_a_probe_on_may_not_start() {
+fn process_that_forwarded_a_probe_may_not_start() {
     let mut p2 = two_of(&[0, 2, 1]);
     p2.hear(0, probe(0, 1, 1, Clockwise));
     assert_eq!(p2.ask(Request::Elect), []);

@@ -93,7 +93,7 @@ fn only_the_ready_of_the_group_it_waits_for_makes_a_member() {
 }
 
 #[test]
-fn who_is_not_wanted_or_not_answered_founds_its_own_group() {
+fn refused_or_unanswered_process_founds_its_own_group() {
     for timer in [None, Some(Timer::There)] {
         let mut p = process(0, 2);
         p.hear(1, Message::Invite(number(5, 1)));

@@ -36,7 +36,7 @@ fn a_later_phase_counts_more_than_a_higher_number() {
 }
 
 #[test]
-fn what_comes_home_unspoilt_has_won() {
+fn unspoilt_token_that_returns_wins() {
     let mut p0 = with_a_two();
     let announced = [tell(Indication::Leading { epoch: 0 }), send(1, Message::Elected)];
     assert_eq!(p0.hear(2, token(1, 2, 3, true)), announced);
@@ -44,7 +44,7 @@ fn what_comes_home_unspoilt_has_won() {
 }
 
 #[test]
-fn what_comes_home_spoilt_is_drawn_anew() {
+fn spoilt_token_that_returns_is_drawn_anew() {
     let mut p0 = with_a_two();
     assert_eq!(p0.hear(2, token(1, 2, 3, false)), [send(1, token(2, 1, 1, true))]);
 }

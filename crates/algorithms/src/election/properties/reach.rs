@@ -11,11 +11,11 @@ use smallvec::SmallVec;
 
 use crate::{DataSheet, Setup};
 
-/// What is left of a graph.
+/// The part of a graph that is left after crashes and broken links.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Reach {
     down: ProcessSet,
-    /// One that broke twice is here twice.
+    /// A link that broke twice is here twice.
     broken: SmallVec<[(ProcessId, ProcessId); 1]>,
     graph: Fixed<Arc<(Group, Topology)>>,
 }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn who_skips_the_dead_is_not_parted() {
+    fn ring_that_skips_crashed_processes_is_not_parted() {
         let setup = Setup::new(Group::of(4), Topology::directed_ring(4));
         assert_eq!(Reach::new(&ChangRoberts::SHEET, &setup), None);
     }

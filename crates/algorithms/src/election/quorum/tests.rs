@@ -57,7 +57,7 @@ fn it_votes_once_in_a_term_and_saves_its_vote_first() {
 }
 
 #[test]
-fn who_promised_does_not_even_answer_another() {
+fn process_with_a_promise_does_not_answer_another_candidate() {
     let mut p = process(3, None);
     let effects = p.hear(1, Message::Beat { term: 1, beat: 1 });
     assert!(effects.contains(&set(Timer::Loyalty, E)));

@@ -51,7 +51,7 @@ fn v1_an_equal_offer_is_no_reason_to_move() {
     let mut p2 = at_level_2();
     assert_eq!(p2.hear(0, Message::Level(0, Some(1))), []);
     assert_eq!(p2.hear(0, Message::Level(0, Some(0))), [send(0, Message::Join(0, Some(2)))]);
-    // On the slide it is, and whoever comes last is the parent.
+    // On the slide it is a reason, and the last neighbour becomes the parent.
     let mut slide = new_p2(Some("slide-connect"));
     slide.ask(Request::Elect);
     for from in [0, 1, 3] {
@@ -84,7 +84,7 @@ fn v5_an_orphan_asks_only_those_nearer_than_itself() {
 }
 
 #[test]
-fn who_is_told_to_go_leaves_when_it_has_another_parent() {
+fn child_leaves_when_it_has_another_parent() {
     let mut p2 = at_level_2();
     p2.hear(0, Message::Level(0, Some(1)));
     let join = Message::Join(0, Some(2));
@@ -113,7 +113,7 @@ fn v6_when_the_root_is_lost_the_next_of_the_registry_is_root() {
         p2.suspect(1)[..2],
         [konklave_process::Effect::Save(Reign(2)), tell(Indication::Leading { epoch: 2 })]
     );
-    // What belongs to an earlier epoch is void.
+    // Messages of an earlier epoch are void.
     assert_eq!(p2.hear(3, Message::Leave(0)), []);
     assert_eq!(p2.hear(3, Message::Join(0, None)), [send(3, Message::Welcome(2, Some(0)))]);
 }

@@ -41,7 +41,7 @@ fn reports_travel_to_the_root_which_waits_for_all() {
 }
 
 #[test]
-fn who_is_reached_waits_for_its_children() {
+fn reached_process_waits_for_its_children() {
     let mut p1 = inner();
     assert_eq!(p1.hear(2, Message::Explore), []);
     assert_eq!(p1.hear(0, Message::Explore), [send(2, Message::Explore)]);
@@ -63,7 +63,7 @@ fn a_child_that_leaves_is_not_waited_for() {
 }
 
 #[test]
-fn who_is_reached_takes_no_new_child() {
+fn reached_process_takes_no_new_child() {
     let mut p1 = inner();
     p1.hear(0, Message::Explore);
     let refused = p1.hear(2, Message::Tree(Tree::Join(0, None)));

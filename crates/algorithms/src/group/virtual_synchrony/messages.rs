@@ -43,7 +43,7 @@ pub struct Proposal<C> {
     pub summaries: Vec<(Member, C)>,
 }
 
-/// What a wedged process knows of its view. It sends this to the candidate of a ballot.
+/// The knowledge of a wedged process about its view, for the candidate of a ballot.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Promise<C> {
     /// The last ballot whose proposal it accepted in this view, and that proposal.
@@ -153,7 +153,7 @@ pub enum Message<C> {
         view: ViewId,
         /// The ballot that it follows.
         ballot: Ballot,
-        /// What the sender knows.
+        /// The knowledge of the sender.
         promise: Arc<Promise<C>>,
     },
     /// The sender has accepted this proposal, and asks the receiver to accept it (phase 2).
@@ -270,7 +270,7 @@ pub enum Timer {
     Batch,
 }
 
-/// What survives a crash.
+/// The part of a process that survives a crash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Record {
     /// The last incarnation of this process.

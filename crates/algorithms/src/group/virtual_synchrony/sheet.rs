@@ -7,7 +7,7 @@ use konklave_process::{Inspect, ProcessId};
 
 use super::VirtualSynchrony;
 use crate::group::sheet::{HEARTBEAT, JOINERS, LEAVERS, REFORM, REJOIN, RETRY};
-use crate::group::{Data, Group, Plan, assumed};
+use crate::group::{Data, GroupCommunication, Plan, assumed};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
     SetupError, Switch,
@@ -220,7 +220,7 @@ impl<C: Data> Inspect for VirtualSynchrony<C> {
 }
 
 impl Algorithm for VirtualSynchrony {
-    type Problem = Group;
+    type Problem = GroupCommunication;
     const SHEET: DataSheet = SHEET;
     const NEEDS_MAJORITY: bool = true;
 

@@ -37,13 +37,13 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Messages,
             formula: "n − 1 for each multicast and each heartbeat, 2 (n − 1) for each stop",
-            when: "nothing happens to messages",
+            when: "no fault strikes a message",
             bound: messages,
         },
         Cost {
             metric: Metric::Delivery,
             formula: "T",
-            when: "nothing happens to messages",
+            when: "no fault strikes a message",
             bound: |f| f.delay_max.filter(|_| f.undisturbed).map(Bound::AtMost),
         },
     ],

@@ -121,10 +121,10 @@ fn session_messages_go_on_until_all_members_sent_the_same_numbers() {
     assert_eq!(p.hear(2, session(true)), []);
     spoken(&p.fire(Timer::Session), true, false);
     assert_eq!(p.hear(2, session(true)), [], "all agree, and know it");
-    // Someone has not heard us: we speak again.
+    // A member has not received our session message: we send another one.
     assert_eq!(p.hear(0, session(false)).len(), 1);
     spoken(&p.fire(Timer::Session), true, false);
-    // Nobody waits for one that is taken for crashed.
+    // No process waits for a suspected one.
     p.hear(0, Message::Data(2));
     p.suspect(2);
     p.hear(0, Message::Session { high: vec![(ProcessId(0), 2)], settled: false });

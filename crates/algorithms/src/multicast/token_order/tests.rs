@@ -36,7 +36,7 @@ fn cancel(timer: Timer) -> Effect<TokenOrder> {
     Effect::CancelTimer { timer }
 }
 
-/// What a token that was passed on looked like.
+/// The last token that these effects pass on.
 fn passed(effects: &[Effect<TokenOrder>]) -> Token {
     let mut tokens = effects.iter().filter_map(|e| match e {
         Effect::Send { message: Message::Token(token), .. } => Some(token.clone()),

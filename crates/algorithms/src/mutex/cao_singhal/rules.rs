@@ -18,14 +18,14 @@ pub(super) struct Rules {
     pub(super) flaw: Option<Flaw>,
 }
 
-/// The request to which a lock is passed on.
+/// The choice of the request that gets a lock from its holder: one of those that the arbiter announced by TRANSFER.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Transfers {
-    /// The oldest that was announced.
+    /// The oldest one.
     Strongest,
-    /// The one that was announced last.
+    /// The last one.
     Last,
-    /// The oldest that was announced after the lock came.
+    /// The oldest one that was announced after the lock arrived.
     Prompt,
 }
 
@@ -51,40 +51,40 @@ impl Rules {
         if self.are_locks_numbered() { lock.saturating_add(1) } else { request.time }
     }
 
-    /// An inquiry may overtake the lock it asks about, as they take different ways: so it is noted.
+    /// An INQUIRE may overtake its LOCKED, because another holder may have sent the lock. So the process keeps it.
     pub(super) fn notes_early_inquiry(&self) -> bool {
         self.flaw != Some(Flaw::DropEarlyInquire)
     }
 
-    /// An announcement may overtake the lock it is about: so it is noted.
+    /// A TRANSFER may overtake its LOCKED, for the same reason. So the process keeps it.
     pub(super) fn notes_early_transfer(&self) -> bool {
         self.transfers != Transfers::Prompt
     }
 
-    /// Whether `next` gets the lock rather than the request that was announced before.
+    /// Whether `next` gets the lock instead of the request announced before.
     pub(super) fn goes_before(&self, next: Timestamp, announced: Timestamp) -> bool {
         next < announced || self.transfers == Transfers::Last
     }
 
-    /// Once a lock was given back, it is not passed on.
+    /// A process that relinquished a lock does not pass it on.
     pub(super) fn void_transfer<T: Copy>(&self, transfers: &mut Few<T>, arbiter: ProcessId) {
         if self.flaw != Some(Flaw::KeepTransfers) {
             transfers.remove(arbiter);
         }
     }
 
-    /// A request that an older one displaces from the head of the queue fails, too: it might keep the locks of others
-    /// for ever.
+    /// A request that an older one displaces from the head of the queue gets a FAILED, too. Without it, its process
+    /// might keep the locks of other arbiters for ever.
     pub(super) fn fails_displaced(&self) -> bool {
         self.flaw != Some(Flaw::NoDisplacedFailed)
     }
 
-    /// A release that overtakes the release of the holder before is kept until its turn comes.
+    /// A RELEASE may overtake the one of the previous holder. So the arbiter keeps it until its turn comes.
     pub(super) fn keeps_early_releases(&self) -> bool {
         self.flaw != Some(Flaw::NoReleaseBuffer)
     }
 
-    /// An older request may come too late for the holder that passed the lock on: so the arbiter inquires of the next.
+    /// An older request may come after the holder passed the lock on. So the arbiter sends an INQUIRE to the next holder.
     pub(super) fn inquires_after_transfer(&self, head: Timestamp, holder: Timestamp) -> bool {
         head < holder && self.flaw != Some(Flaw::NoInquireAfterForward)
     }

@@ -18,7 +18,7 @@ fn granted(fence: u64) -> Effect<CarvalhoRoucairol> {
 }
 
 #[test]
-fn who_has_all_permissions_enters_again_and_again_without_a_word() {
+fn process_with_all_permissions_enters_without_messages() {
     let mut p0 = bench(0);
     for time in 1..5 {
         assert_eq!(p0.ask(Request::Acquire), [granted(time)]);
@@ -35,7 +35,7 @@ fn only_those_who_have_the_permission_are_asked() {
 }
 
 #[test]
-fn who_waits_gives_to_an_older_request_and_asks_to_have_it_back() {
+fn waiting_process_gives_permission_to_an_older_request_and_asks_for_it_again() {
     let mut p1 = bench(1);
     p1.hear(2, Message::Request { timestamp: 3, clock: 3 });
     p1.hear(2, Message::Reply { clock: 3, fence: 1 });
@@ -46,7 +46,7 @@ fn who_waits_gives_to_an_older_request_and_asks_to_have_it_back() {
 }
 
 #[test]
-fn who_is_inside_gives_when_it_leaves() {
+fn process_inside_gives_permission_when_it_leaves() {
     let mut p0 = bench(0);
     p0.ask(Request::Acquire);
     assert_eq!(p0.hear(2, Message::Request { timestamp: 1, clock: 1 }), []);

@@ -125,8 +125,8 @@ pub(super) fn weighted(votes: &[u64], down: &[bool]) -> Sets {
 }
 
 /// Paths from the root of a binary tree to a leaf, after Agrawal and El Abbadi: node i stands above
-/// 2i + 1 and 2i + 2. For one that is down, paths through all its children stand in; none if a
-/// leaf that would have to stand in is down.
+/// 2i + 1 and 2i + 2. Paths through both children replace a node that is down. There is no coterie if a leaf on such
+/// a path is down.
 pub(super) fn tree(n: usize, down: &[bool]) -> Option<Sets> {
     (0..n).map(|i| tree_path(n, i, &|v| down[v])).collect()
 }

@@ -33,9 +33,9 @@ impl Figures {
         Self::from(sets.iter().map(|set| set.len()), &loads)
     }
 
-    /// Of the majorities that `weighted:VOTES` names: for each place, the votes from there on, round
-    /// and round, until they are more than half of all. Those who are `down` are left out as long as
-    /// the others suffice.
+    /// The figures of the majorities that `weighted:VOTES` names: each place takes the votes from itself on, in ring
+    /// order, until they are more than half of all. It leaves out places that are `down` as long as the others
+    /// suffice.
     pub(in crate::mutex) fn of_votes(votes: &[u64], down: &[bool]) -> Self {
         let n = votes.len();
         let total: u64 = votes.iter().sum();

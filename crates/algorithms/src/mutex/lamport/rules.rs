@@ -20,7 +20,7 @@ pub(super) const NO_TIE_BREAK: Mistake = Mistake {
     caught_by: "-n 2",
 };
 
-/// What was switched, and which mistakes a process makes.
+/// The settings of a process, and the mistakes that it makes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     /// Whether a request is not acknowledged if a later request of ours does the same.

@@ -6,8 +6,8 @@ use konklave_process::ProcessId;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
-/// A set of processes that costs what is in it, whatever their ids: a sorted list. A quorum of a
-/// large group is small; a bit set over all ids would not be.
+/// A set of processes as a sorted list. A quorum of a large group is small, so the list is smaller than a bit set over
+/// all ids.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub(in crate::mutex) struct Members(SmallVec<[ProcessId; 4]>);

@@ -1,4 +1,4 @@
-//! Who waits at an arbiter.
+//! The queue of an arbiter.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use smallvec::SmallVec;
 
 use super::search::{first_not, prefetch_search};
 
-/// The requests that wait at an arbiter. They stand youngest first: the oldest comes and goes most
-/// often, and at the end of a list nothing has to make room. Shown and recorded oldest first.
+/// The requests that wait at an arbiter, youngest first: the oldest request comes and goes most often, and at the
+/// end of a list no other element moves. Stories and recordings show them oldest first.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(in crate::mutex) struct Queue {
     requests: SmallVec<[Timestamp; 3]>,
-    /// Of these, whose owners have yet to be told that they have to wait, oldest first: hardly ever
-    /// another than the oldest.
+    /// The requests whose owners do not yet know that they must wait, oldest first. It is hardly ever another
+    /// request than the oldest.
     untold: SmallVec<[Timestamp; 1]>,
 }
 

@@ -56,20 +56,20 @@ impl<V> Deref for Governed<V> {
     }
 }
 
-/// How many locks it takes to enter.
+/// The locks that a process needs to enter.
 #[derive(Clone, Debug)]
 pub(in crate::mutex) enum Enough {
-    /// Those of all that were asked.
+    /// The locks of all arbiters.
     All,
-    /// Those of more than half of all votes.
+    /// Locks with more than half of all votes.
     Votes {
         /// The votes of each process.
         votes: Arc<ProcessMap<u32>>,
         /// The sum of all votes.
         total: u64,
-        /// Whether a single failure counts as failing, although the rest might suffice.
+        /// Whether one FAILED counts as failing, although the other votes might suffice.
         eager: bool,
-        /// Whether half of the votes is taken for enough.
+        /// Whether half of the votes counts as enough.
         half: bool,
     },
 }

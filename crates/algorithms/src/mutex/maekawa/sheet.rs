@@ -27,8 +27,8 @@ const YIELD_FORGOTTEN: Mistake = Mistake {
 };
 const AS_PRINTED: Mistake = Mistake {
     name: "as-printed",
-    what: "messages do not say which request they are about, and every inquiry is noted, as the \
-           slides have it: an old one gives away a lock of the next request",
+    what: "messages do not name their request, and a process notes every inquiry, as on the slides: an \
+           inquiry for the last request takes a lock from the next one",
     breaks: "mutual exclusion",
     caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,2,0,0 --property exclusion",
 };

@@ -41,7 +41,7 @@ fn an_arbiter_locks_itself_for_one_request_and_has_younger_ones_wait() {
 }
 
 #[test]
-fn for_older_requests_an_arbiter_inquires_once_and_has_whom_they_displace_fail() {
+fn arbiter_inquires_once_for_older_requests_and_fails_displaced_ones() {
     let mut p0 = bench(None);
     p0.hear(3, Message::Request { time: 5 });
     let inquire = send(3, Message::Inquire { request: 5, clock: 0 });
@@ -73,7 +73,7 @@ fn with_all_locks_it_enters_with_the_next_number_and_writes_it_back() {
 }
 
 #[test]
-fn who_has_to_wait_gives_a_lock_back_and_counts_it_as_missing() {
+fn waiting_process_relinquishes_a_lock_and_counts_it_as_missing() {
     let mut p0 = bench(None);
     p0.hear(2, Message::Request { time: 1 });
     // Its own arbiter is locked for 2, whose request is older.
@@ -116,7 +116,7 @@ fn the_copy_of_a_return_does_not_give_the_next_lock_back() {
 }
 
 #[test]
-fn what_is_about_an_earlier_request_is_ignored() {
+fn messages_about_an_earlier_request_are_ignored() {
     let mut p0 = bench(None);
     p0.ask(Request::Acquire);
     p0.hear(1, Message::Locked { request: 1, turn: 0, entries: 0, clock: 0 });

@@ -55,7 +55,7 @@ fn the_root_enters_again_without_a_message() {
 }
 
 #[test]
-fn what_cannot_be_is_unexpected() {
+fn impossible_message_is_unexpected() {
     let mut p1 = bench(1);
     let unexpected = |effects: Vec<_>| matches!(effects[..], [Effect::Unexpected(_)]);
     assert!(unexpected(p1.hear(0, Message::Token { entries: 0 })));

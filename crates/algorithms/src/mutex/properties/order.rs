@@ -1,4 +1,4 @@
-//! Who knew of whose request, and entered before it all the same.
+//! Overtaking: a process knows of another process's request, requests later, and enters first.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use konklave_process::{Group, ProcessId, ProcessMap, Verdict, Violation};
 
 use crate::{Order, Watch};
 
-/// What a process knows of all requests: how many of each process, own ones included. It travels
-/// with every message; none where order is not watched.
+/// The number of requests of each process that a process knows of, own ones included. Every message carries it.
+/// It is none if no judge watches the order.
 pub type Knowledge = Option<Arc<ProcessMap<u32>>>;
 
 /// If one request happened before another, it is granted before the other.
@@ -16,16 +16,16 @@ pub(super) struct HappenedBefore {
     order: Order,
     inversions: u64,
     overtaken: Option<Overtaken>,
-    /// What each process knows.
+    /// The knowledge of each process.
     pub(super) known: ProcessMap<Arc<ProcessMap<u32>>>,
-    /// What each waiting process knew when it asked.
+    /// The knowledge of each waiting process at the time of its request.
     past: ProcessMap<Option<Arc<ProcessMap<u32>>>>,
-    /// How many requests of each process were granted, or given up by a crash.
+    /// The number of requests of each process that were granted, or ended by a crash.
     granted: ProcessMap<u32>,
 }
 
-/// How often those who knew of a request when they asked have gone before it. Not at all would be
-/// happened-before order; a limit means that nobody starves once the others know.
+/// The number of times that processes overtook a waiting request which they knew of. With none, entries follow
+/// the happened-before order. With a limit, no process starves once the others know of its request.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Overtaken {
     most: u32,
@@ -33,7 +33,7 @@ struct Overtaken {
 }
 
 impl HappenedBefore {
-    /// The judge that `watch` asks for, if it does.
+    /// The judge that `watch` asks for, if any.
     pub(super) fn new(watch: &Watch, group: &Group) -> Option<Self> {
         if watch.order == Order::Ignore && watch.overtaking.is_none() {
             return None;
@@ -50,7 +50,7 @@ impl HappenedBefore {
         })
     }
 
-    /// How many entries broke the order, where that is asked for.
+    /// The number of entries that broke the order, if `watch` asks for the order.
     pub(super) fn inversions(&self) -> Option<u64> {
         (self.order != Order::Ignore).then_some(self.inversions)
     }
@@ -83,7 +83,7 @@ impl HappenedBefore {
             }
             first = first.or(Some(p));
             if let Some(overtaken) = &mut self.overtaken {
-                overtaken.by_one_who_knew(p)?;
+                overtaken.count(p)?;
             }
         }
         let Some(first) = first else { return Ok(()) };
@@ -100,8 +100,8 @@ impl HappenedBefore {
         }
     }
 
-    /// What it wanted is void, and what it knew is lost with its memory; only its requests go on
-    /// being counted.
+    /// A crash of `at` ends its request, and erases its knowledge. Other processes know the number of its
+    /// requests, so this count goes on.
     pub(super) fn forget(&mut self, at: ProcessId) {
         let asked = self.known[at][at];
         let known = Arc::make_mut(&mut self.known[at]);
@@ -116,14 +116,15 @@ impl HappenedBefore {
 }
 
 impl Overtaken {
-    fn by_one_who_knew(&mut self, p: ProcessId) -> Verdict {
+    /// A process that knew of the request of `p` enters before it.
+    fn count(&mut self, p: ProcessId) -> Verdict {
         self.times[p] += 1;
         if self.times[p] <= self.most {
             return Ok(());
         }
         let most = self.most;
         let detail = format!(
-            "{p} waits, and more than {most} entries were of those who knew when they asked"
+            "{p} waits, and more than {most} entries were of processes that knew of its request when they asked"
         );
         Err(Violation::new("bounded overtaking", detail))
     }

@@ -32,7 +32,7 @@ pub(super) const UNBOUNDED_GREEDY: Mistake = Mistake {
     caught_by: "-n 2 --topology path --requests 1,1",
 };
 
-/// What was switched, and which mistake a process makes.
+/// The settings of a process, and the mistake that it makes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     /// How often in a row a process may serve itself before the head of its queue.

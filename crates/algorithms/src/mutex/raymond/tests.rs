@@ -19,7 +19,7 @@ fn granted(number: u64) -> konklave_process::Effect<Raymond> {
 }
 
 #[test]
-fn who_has_the_token_enters_without_a_message() {
+fn owner_of_the_token_enters_without_a_message() {
     let mut p0 = bench(0, "0");
     assert_eq!(p0.ask(Request::Acquire), [granted(1)]);
     assert_eq!(p0.ask(Request::Release), []);

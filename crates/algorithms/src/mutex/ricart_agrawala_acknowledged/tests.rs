@@ -23,7 +23,7 @@ fn entered(time: u64, id: u64) -> [Effect<RicartAgrawalaAcknowledged>; 2] {
 }
 
 #[test]
-fn who_puts_its_reply_off_says_so_at_once() {
+fn process_that_defers_its_reply_acknowledges_at_once() {
     let mut p0 = bench(0, "synchronous");
     p0.ask(Request::Acquire);
     let asked = p0.hear(1, Message::Request { timestamp: 1 });
@@ -34,7 +34,7 @@ fn who_puts_its_reply_off_says_so_at_once() {
 }
 
 #[test]
-fn who_is_silent_is_not_waited_for_and_who_is_not_is_asked_again() {
+fn silent_process_is_skipped_and_another_is_asked_again() {
     let mut p0 = bench(0, "synchronous");
     p0.ask(Request::Acquire);
     p0.hear(1, Message::Ack { to: 1, clock: 4 });
@@ -61,7 +61,7 @@ fn where_silence_means_nothing_everyone_is_asked_again() {
 }
 
 #[test]
-fn who_comes_up_again_learns_the_time_before_it_asks() {
+fn restarted_process_learns_the_time_before_it_requests() {
     let mut p0 = bench(0, "synchronous");
     let hello = Message::Hello { incarnation: 4, clock: 0 };
     assert_eq!(

@@ -30,7 +30,7 @@ fn granted(number: u64) -> Effect<RicartAgrawalaToken> {
 }
 
 #[test]
-fn who_leaves_looks_around_from_itself_on() {
+fn leaving_process_searches_the_ring_from_itself_on() {
     let mut p1 = bench(1);
     assert_eq!(
         p1.ask(Request::Acquire),

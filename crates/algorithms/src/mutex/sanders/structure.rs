@@ -23,9 +23,9 @@ pub struct Structure {
 /// The sets R and I, in node order.
 type Sets = (Vec<Places>, Vec<Places>);
 
-/// What structures may be called, for errors.
-const FORMS: &str = "new, central, ricart-agrawala, lamport, maekawa, or for each id whom it asks \
-and whom it informs, as in 0:0,1/0;1:0,1/1;2:0,1,2";
+/// The names of structures, for errors.
+const FORMS: &str = "new, central, ricart-agrawala, lamport, maekawa, or for each id the processes \
+that it asks and those that it informs, as in 0:0,1/0;1:0,1/1;2:0,1,2";
 
 impl Structure {
     /// The structure that `text` names for the group of `setup`. It may be `careless` and have a
@@ -124,8 +124,8 @@ impl Structure {
     }
 }
 
-/// The sets R and I of a text like `0:0,1/0;1:0,1/1;2:0,1,2`, by ids; I is R where it is left out.
-/// Who is not named asks and informs everyone.
+/// The sets R and I of a text like `0:0,1/0;1:0,1/1;2:0,1,2`, by ids. Without I, I is R. A process that the text
+/// does not name asks and informs all processes.
 fn explicit(text: &str, group: &Group) -> Result<Sets, String> {
     let mut ask: Vec<Places> = vec![(0..group.len()).collect(); group.len()];
     let mut inform = ask.clone();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_structure_says_why() {
+    fn invalid_structure_is_refused_with_a_reason() {
         for (text, why) in [
             ("0:0/0,2;1:1/1,2;2:2", "p0 informs p2 but does not ask it"),
             ("0:0,1/1;1:0,1;2:1,2", "p0 must inform itself"),

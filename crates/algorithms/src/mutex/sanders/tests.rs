@@ -47,7 +47,7 @@ fn one_is_asked_and_not_informed() {
         p0.hear(1, Message::Locked { request: 1, turn: 0, entries: 0, clock: 0 }),
         [granted]
     );
-    // What was held back goes out at once.
+    // The lock that p0 kept for itself goes out at once.
     p0.hear(1, Message::Request { time: 2 });
     let locked = [send(1, Message::Locked { request: 2, turn: 0, entries: 1, clock: 0 })];
     assert_eq!(p0.ask(Request::Release), locked);

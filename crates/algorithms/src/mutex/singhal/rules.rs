@@ -39,7 +39,7 @@ pub(super) const NO_ECHO: Mistake = Mistake {
     caught_by: "-n 3",
 };
 
-/// What was switched, and which mistakes a process makes.
+/// The settings of a process, and the mistakes that it makes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     arbitration: Arbitration,

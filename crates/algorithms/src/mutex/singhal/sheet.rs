@@ -53,7 +53,7 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::SyncDelay,
             formula: "4T",
-            when: "nothing happens to messages, and delays have a limit",
+            when: "no fault strikes a message, and delays have a limit",
             bound: |f| f.delay_max.filter(|_| f.undisturbed).map(|t| Bound::AtMost(4.0 * t)),
         },
         Cost {

@@ -53,7 +53,7 @@ fn at_first_the_ith_asks_those_before_it() {
 }
 
 #[test]
-fn who_holds_the_token_unused_sends_it_at_once() {
+fn idle_owner_of_the_token_sends_it_at_once() {
     let mut p0 = bench(0, 3);
     let effects = p0.hear(2, Message::Request(1));
     assert!(matches!(
@@ -64,7 +64,7 @@ fn who_holds_the_token_unused_sends_it_at_once() {
 }
 
 #[test]
-fn who_waits_asks_everyone_new_who_asks() {
+fn waiting_process_sends_its_request_to_new_requesters() {
     let mut p1 = bench(1, 3);
     p1.ask(Request::Acquire);
     assert_eq!(p1.hear(2, Message::Request(1)), [send(2, Message::Request(1))]);

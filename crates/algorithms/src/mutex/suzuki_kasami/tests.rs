@@ -31,7 +31,7 @@ fn granted(number: u64) -> Effect<SuzukiKasami> {
 }
 
 #[test]
-fn who_leaves_queues_all_whose_requests_are_open_from_its_successor_on() {
+fn leaving_process_queues_open_requests_from_its_successor_on() {
     let mut p1 = bench(1);
     let request = |number| Message::Request(number);
     assert_eq!(p1.ask(Request::Acquire), [send(0, request(1)), send(2, request(1))]);

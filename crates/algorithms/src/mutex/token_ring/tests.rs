@@ -53,7 +53,7 @@ fn a_call_goes_once_round_and_keeps_the_token_going() {
 }
 
 #[test]
-fn who_crashed_is_skipped_and_calls_are_repeated() {
+fn crashed_process_is_skipped_and_calls_are_repeated() {
     let mut p1 = bench(1, "parking");
     p1.hear(0, Message::Wake { hops: 2 });
     assert_eq!(p1.suspect(2), [send(3, Message::Wake { hops: 2 })]);
@@ -74,7 +74,7 @@ fn the_coordinator_makes_a_new_token_if_nobody_has_it() {
 }
 
 #[test]
-fn who_has_the_token_takes_it_along_but_only_when_all_have_joined() {
+fn owner_brings_the_token_once_all_have_joined() {
     let mut p0 = bench(0, "parking");
     p0.ask(Request::Acquire);
     let probed = p0.hear(3, Message::Probe { epoch: 7, crashed: crashed(&[1]) });
@@ -87,7 +87,7 @@ fn who_has_the_token_takes_it_along_but_only_when_all_have_joined() {
 }
 
 #[test]
-fn a_later_epoch_is_told_to_who_does_not_know_it() {
+fn process_of_an_earlier_epoch_learns_the_later_one() {
     let mut p0 = bench(0, "parking");
     p0.hear(3, Message::Probe { epoch: 11, crashed: crashed(&[1]) });
     let late = p0.hear(2, Message::Probe { epoch: 6, crashed: crashed(&[1, 3]) });
@@ -100,7 +100,7 @@ fn a_later_epoch_is_told_to_who_does_not_know_it() {
 }
 
 #[test]
-fn who_comes_up_again_says_that_it_is_gone() {
+fn restarted_process_announces_that_it_crashed() {
     let mut p0 = bench(0, "parking");
     let gone = [1, 2, 3].map(|p| send(p, Message::Gone));
     assert_eq!(p0.step(Input::Recover(None)), gone);

@@ -98,7 +98,7 @@ fn a_number_goes_round_a_ring_three_times_at_most() {
 }
 
 #[test]
-fn who_leads_only_itself_does_not_count_as_the_leader() {
+fn leader_of_itself_alone_does_not_count_as_the_leader() {
     for n in [1, 2, 5] {
         let case = Case::<Invitation>::complete(n).config(|c| c.time_limit = 200.0);
         let summary = case.simulate().summary;

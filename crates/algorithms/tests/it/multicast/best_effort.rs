@@ -76,7 +76,7 @@ fn ten_thousand_receivers_are_reached() {
 }
 
 #[test]
-fn missing_deliveries_are_counted_whatever_the_sheet_claims() {
+fn missing_deliveries_are_counted_for_any_claim_of_the_sheet() {
     let case = Case::<BestEffort>::complete(4).requests(&[3; 4]);
     assert_eq!(case.simulate().summary.undelivered, 0);
     let mut missing = 0;

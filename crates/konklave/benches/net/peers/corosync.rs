@@ -22,10 +22,10 @@ const LIBRARY: &str = "libcpg.so.4";
 /// The longest time to set up namespaces.
 const SET_UP: Duration = Duration::from_secs(5);
 
-/// How its measurements differ from ours in the same row.
-const HOW: &str = "corosync: transport udpu (quicker here than knet), no encryption, by loopback, other settings \
-                   as they come. Its order is agreed, ours uniform: what one of our members has got survives \
-                   every minority. `What serves it` is its daemon; with us there is none but the process";
+/// The differences between its measurements and ours in the same row.
+const HOW: &str = "corosync: transport udpu (quicker here than knet), no encryption, over loopback, other settings \
+                   unchanged. Its order is agreed, ours uniform: a message that one of our members delivered \
+                   survives the crash of any minority. `What serves it` is its daemon; with ours, it is the process itself";
 
 pub(super) fn measure(report: &mut Report, seconds: f64) {
     if let Some(missing) = missing() {
@@ -50,7 +50,7 @@ fn missing() -> Option<&'static str> {
         ("nsenter", "its namespaces need `nsenter`: apt-get install util-linux"),
     ];
     let lacking = needed.iter().find(|(name, _)| program(name).is_none());
-    let root = "three daemons on one machine need namespaces, and those root";
+    let root = "three daemons on one machine need namespaces, which only root can make";
     lacking.map(|(_, what)| *what).or((!rustix::process::getuid().is_root()).then_some(root))
 }
 
@@ -117,7 +117,7 @@ impl Daemons {
 }
 
 impl Drop for Daemons {
-    /// An orderly stop would take its time; killing leaves nothing behind, either.
+    /// Kills the daemons: an orderly stop takes longer, and a kill leaves nothing behind, either.
     fn drop(&mut self) {
         self.daemons.iter().for_each(Leashed::kill);
     }

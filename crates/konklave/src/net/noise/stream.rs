@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::TAG;
 
-/// The most bytes in one message, so that a slow network delivers a part of a long record now and then.
+/// The most bytes in one message. With short messages, a slow network still delivers parts of a long record.
 const PIECE: usize = 16 << 10;
 /// The most messages to encrypt before the next one is written.
 const PIECES: usize = 8;
@@ -18,18 +18,18 @@ const LENGTH: usize = 2;
 /// The buffer for received bytes: several messages, so that many short ones cost one read.
 const BUFFER: usize = 64 << 10;
 
-/// Encrypts what passes. Every message counts once, and only in its place.
+/// An encrypted stream. It accepts each message once, and only in its place in the order.
 pub(in crate::net) struct NoiseStream<S> {
     stream: S,
     cipher: TransportState,
-    /// Received bytes. Up to `taken` they are opened, up to `come` they have arrived.
+    /// Received bytes: up to `taken` they are decrypted, up to `come` they have arrived.
     incoming: Vec<u8>,
     taken: usize,
     come: usize,
-    /// An opened message for which the reader had no room, and how much of it is read.
+    /// A decrypted message for which the reader had no room, and the number of its bytes that were read.
     opened: Vec<u8>,
     read: usize,
-    /// Encrypted messages, and how many of their bytes are written.
+    /// Encrypted messages, and the number of their bytes that were written.
     outgoing: Vec<u8>,
     written: usize,
 }
@@ -49,7 +49,7 @@ impl<S> NoiseStream<S> {
         }
     }
 
-    /// Where the next message is in `incoming`, if it has arrived.
+    /// The range of the next message in `incoming`, if it has arrived.
     fn next_message(&self) -> io::Result<Option<std::ops::Range<usize>>> {
         let arrived = &self.incoming[self.taken..self.come];
         let Some(length) = arrived.first_chunk::<LENGTH>() else { return Ok(None) };
@@ -61,8 +61,8 @@ impl<S> NoiseStream<S> {
         Ok((from + length <= self.come).then(|| from..from + length))
     }
 
-    /// Opens the messages that have arrived, as far as `room` takes them; returns whether there was one. What
-    /// stands before a changed message still counts: the error comes with the next read.
+    /// Decrypts the messages that have arrived, as far as `room` takes them; returns whether there was one. If a
+    /// message was changed, the bytes before it are delivered, and the next read returns the error.
     fn open(&mut self, room: &mut ReadBuf<'_>) -> io::Result<bool> {
         let before = room.filled().len();
         match self.open_each(room) {

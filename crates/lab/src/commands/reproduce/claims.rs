@@ -406,7 +406,7 @@ pub(super) const PLACES: &[Place] = &[
             ("at least 2T for Maekawa's type", &["cao-singhal-maekawa"]),
             ("the holder passes the lock on", &["cao-singhal-correct", "cao-singhal-throughput"]),
             (
-                "a later TRANSFER of higher priority, one LOCKED, the release says to whom",
+                "a later TRANSFER of higher priority, one LOCKED, the release names its receiver",
                 &["cao-singhal-one-lock"],
             ),
             ("INQUIRE, FAILED", &["cao-singhal-failed"]),

@@ -1,4 +1,4 @@
-//! Runs the commands of statements, and judges what they give.
+//! Runs the commands of statements, and judges their reports.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) struct Row {
     pub(super) chapter: &'static str,
     pub(super) name: &'static str,
     pub(super) says: &'static str,
-    /// Where the sources say it.
+    /// The places of the sources with this statement.
     pub(super) places: Vec<&'static str>,
     pub(super) verdict: Verdict,
     pub(super) remark: &'static str,
@@ -38,6 +38,14 @@ pub(super) struct Case {
     /// The measured values, for people.
     pub(super) measured: String,
     pub(super) commands: Vec<String>,
+}
+
+impl Case {
+    /// The case, its measured values, and whether they agree with the statement.
+    pub(super) fn sentence(&self) -> String {
+        let agrees = if self.holds { "agrees" } else { "disagrees" };
+        format!("{}: {} → {agrees}", self.case, self.measured)
+    }
 }
 
 /// Measures all statements on all cores; rows stand in the order of the statements.
@@ -117,7 +125,7 @@ impl Figures<'_> {
 impl Shown {
     fn measure(&self, figures: &mut Figures<'_>) -> Result<Case, Error> {
         let mut found = Found { values: Vec::new(), nodes: f64::NAN };
-        let mut commands: Vec<String> = Vec::new();
+        let (mut commands, mut measured) = (Vec::new(), Vec::new());
         for (command, reads) in self.asks {
             for command in expanded(command) {
                 let report = run(&command, reads, figures)?;
@@ -126,18 +134,19 @@ impl Shown {
                 {
                     found.nodes = nodes;
                 }
-                found.values.push(read(&report, reads));
+                let value = read(&report, reads);
+                measured.push(shown(&value, reads));
+                found.values.push(value);
             }
             let typed = format!("{} {}", program(), typed(command));
             if !commands.contains(&typed) {
                 commands.push(typed);
             }
         }
-        let measured: Vec<String> = found.values.iter().map(shown).collect();
         Ok(Case {
             case: self.case,
             holds: (self.holds)(&found),
-            measured: measured.join(", "),
+            measured: joined(&measured),
             commands,
         })
     }
@@ -172,7 +181,7 @@ fn run(line: &str, reads: &str, figures: &mut Figures<'_>) -> Result<Value, Erro
         .map_err(|_| failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
 
-/// The value that is meant: `exit` or `all`, a JSON pointer, or faults of a table of tolerance, such as
+/// The value that a case reads: `exit` or `all`, a JSON pointer, or faults of a table of tolerance, such as
 /// `crash idle`, `loss Request` or `faults crash`.
 fn read(report: &Value, reads: &str) -> Value {
     match reads.split_once(' ') {
@@ -194,19 +203,54 @@ fn read(report: &Value, reads: &str) -> Value {
     }
 }
 
-/// A measured value for people.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "none".to_owned(),
-        Value::String(word) => word.clone(),
-        Value::Number(x) => x.as_f64().map_or(x.to_string(), super::super::run::number),
-        Value::Array(rows) if rows.iter().any(Value::is_object) => {
-            format!("{} rows", rows.len())
-        }
-        Value::Object(fault) if fault.contains_key("tried") => {
+/// A measured value for people. `reads` says which part of a report it is.
+fn shown(value: &Value, reads: &str) -> String {
+    match (value, reads) {
+        (Value::Null, "/property") => "no violation".to_owned(),
+        (Value::Null, _) => "none".to_owned(),
+        (Value::String(name), "/property") => format!("violation: {name}"),
+        (Value::String(word), _) => match word.as_str() {
+            "exhausted" => "no violation".to_owned(),
+            "violated" => "violation".to_owned(),
+            other => other.to_owned(),
+        },
+        (Value::Number(x), _) => x.as_f64().map_or(x.to_string(), super::super::run::number),
+        (Value::Array(items), _) => list(items),
+        (Value::Object(fault), _) if fault.contains_key("tried") => {
             format!("{} of {}", fault["harmless"], fault["tried"])
         }
-        other => other.to_string(),
+        (Value::Object(counts), _) => {
+            let counts = counts.iter().map(|(kind, count)| format!("{count} {kind}"));
+            counts.collect::<Vec<_>>().join(", ")
+        }
+        (Value::Bool(is), _) => if *is { "yes" } else { "no" }.to_owned(),
+    }
+}
+
+/// A measured list for people: words, the rows of a matrix, or the size of a table.
+fn list(items: &[Value]) -> String {
+    if items.is_empty() {
+        return "none".to_owned();
+    }
+    if items.iter().any(Value::is_object) {
+        return format!("a table of {} rows", items.len());
+    }
+    let item = |item: &Value| match item {
+        Value::Null => "–".to_owned(),
+        other => shown(other, ""),
+    };
+    let separator = if items.iter().any(Value::is_array) { " / " } else { ", " };
+    items.iter().map(item).collect::<Vec<_>>().join(separator)
+}
+
+/// The measured values of a case for people. A value that all commands gave stands once.
+fn joined(values: &[String]) -> String {
+    match values {
+        [first, rest @ ..] if rest.len() > 1 && rest.iter().all(|value| value == first) => {
+            format!("{first} in all {}", values.len())
+        }
+        _ if values.iter().any(|value| value.contains(", ")) => values.join("; "),
+        _ => values.join(", "),
     }
 }
 
@@ -217,4 +261,30 @@ fn typed(command: &str) -> String {
         false => word.to_owned(),
     };
     command.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_measured_value_looks_like_json() {
+        assert_eq!(shown(&json!({ "Answer": 6, "Election": 10 }), "/x"), "6 Answer, 10 Election");
+        assert_eq!(shown(&json!(["reliable", "fifo"]), "/assumes"), "reliable, fifo");
+        assert_eq!(shown(&json!([[null, 1.0], [2.5, null]]), "/x"), "–, 1 / 2.5, –");
+        assert_eq!(shown(&json!([]), "/waiting"), "none");
+        assert_eq!(shown(&json!({ "harmless": 3, "tried": 4 }), "crash idle"), "3 of 4");
+        assert_eq!(shown(&json!("exhausted"), "/verdict"), "no violation");
+        assert_eq!(shown(&json!("deadlock"), "/property"), "violation: deadlock");
+        assert_eq!(shown(&Value::Null, "/property"), "no violation");
+    }
+
+    #[test]
+    fn equal_values_stand_once_and_lists_are_told_apart() {
+        let values =
+            |values: &[&str]| joined(&values.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(values(&["9", "9", "9"]), "9 in all 3");
+        assert_eq!(values(&["9", "9"]), "9, 9");
+        assert_eq!(values(&["a, b", "c"]), "a, b; c");
+    }
 }

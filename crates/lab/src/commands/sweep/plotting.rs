@@ -1,7 +1,7 @@
 //! The plot of a study.
 
 use konklave_catalog::Error;
-use konklave_sweep::{Figure, Plot, Row, groups};
+use konklave_sweep::{Figure, Plot, Row, combinations};
 
 use crate::args::{PlotAxis, SweepArgs};
 use crate::failure::Failure;
@@ -56,7 +56,7 @@ pub(super) fn target(args: &SweepArgs) -> Result<Option<PlotTarget>, Failure> {
 
 /// Draws `rows` and writes the picture.
 pub(super) fn finish(target: PlotTarget, args: &SweepArgs, rows: &[Row]) -> Result<(), Failure> {
-    let figure = Figure::new(&groups(rows), &plot_of(args)).map_err(Error::Usage)?;
+    let figure = Figure::new(&combinations(rows), &plot_of(args)).map_err(Error::Usage)?;
     match target {
         PlotTarget::Picture(target) => target.finish(&figure.svg())?,
         PlotTarget::Tex(target) => target.finish(figure.tikz().as_bytes())?,

@@ -190,7 +190,7 @@ fn a_small_world_stays_connected_even_where_that_is_unlikely() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_what_could() {
+fn impossible_value_is_refused_with_possible_ones() {
     let rng = &mut Rng::new(1);
     let refused = |result: Result<Topology, TopologyError>| result.unwrap_err().to_string();
     assert_eq!(

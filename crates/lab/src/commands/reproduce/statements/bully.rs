@@ -6,9 +6,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Bully",
         name: "bully-kinds",
-        says: "three kinds of messages: election, answer, coordinator",
+        says: "there are three kinds of messages: ELECTION, ANSWER, COORDINATOR",
         shown: &[Shown {
-            case: "",
+            case: "messages of a run by kind",
             asks: &[("run bully -n 5 --down 4 --initiators 0", "/messages/by_kind")],
             holds: |m| m.keys() == ["Answer", "Coordinator", "Election"],
         }],
@@ -17,10 +17,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Bully",
         name: "bully-concurrent",
-        says: "any process may start the election, several at once",
+        says: "any process may start an election, and several may start at once",
         shown: &[
             Shown {
-                case: "one of five and all at once: messages",
+                case: "five processes, one or all four live ones start: messages",
                 asks: &[
                     ("run bully -n 5 --down 4 --initiators 0", "/messages/sent"),
                     ("run bully -n 5 --down 4 --initiators 0,1,2,3", "/messages/sent"),
@@ -28,25 +28,25 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.same(),
             },
             Shown {
-                case: "every schedule of three",
+                case: "three processes, every schedule",
                 asks: &[("check bully -n 3 --synchronous", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "and it costs no more",
+        remark: "Several initiators cost no more messages than one.",
     },
     Statement {
         chapter: "Bully",
         name: "bully-example",
-        says: "example: of eight, 7 is dead and 4 notices; 5 and 6 answer, and 6 is the coordinator",
+        says: "example: of eight processes, 7 has crashed and 4 notices it; 5 and 6 answer, and 6 becomes coordinator",
         shown: &[
             Shown {
-                case: "leader",
+                case: "id of the elected coordinator",
                 asks: &[("run bully -n 8 --down 7 --initiators 4", "/election/leader")],
                 holds: |m| m.eq(6.0),
             },
             Shown {
-                case: "questions, answers, announcements",
+                case: "ELECTION, ANSWER, COORDINATOR messages",
                 asks: &[
                     ("run bully -n 8 --down 7 --initiators 4", "/messages/by_kind/Election"),
                     ("run bully -n 8 --down 7 --initiators 4", "/messages/by_kind/Answer"),
@@ -60,10 +60,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Bully",
         name: "bully-code",
-        says: "the code elects the highest that is alive",
+        says: "the printed code elects the highest process that is alive",
         shown: &[
             Shown {
-                case: "with a guard and a second timeout, where timeouts are right",
+                case: "with a guard against a second election and with a second timeout, in a synchronous system",
                 asks: &[
                     ("check bully -n 3 --synchronous", "/verdict"),
                     (
@@ -74,7 +74,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "\"do something else\" after an ANSWER, as printed, if the one that answered crashes",
+                case: "as printed (\"do something else\" after an ANSWER), when the process that answered crashes",
                 asks: &[(
                     "check bully --mistake no-second-timeout -n 3 --down 2 --initiators 0 --crash 1 --synchronous --property deadlock",
                     "/verdict",
@@ -82,20 +82,20 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "one must wait for the coordinator with a second timeout",
+        remark: "A process that received an ANSWER must wait for COORDINATOR with a second timeout.",
     },
     Statement {
         chapter: "Bully",
         name: "bully-worst",
-        says: "worst case: O(n²) messages",
+        says: "the worst case is O(n²) messages",
         shown: &[
             Shown {
-                case: "the lowest notices: n² − n − 1",
+                case: "the lowest process notices the crash: n² − n − 1 messages",
                 asks: &[("run bully -n 8 --down 7 --initiators 0", "/messages/sent")],
                 holds: |m| m.eq(m.n() * m.n() - m.n() - 1.0),
             },
             Shown {
-                case: "all notice, one after the other: less than n²",
+                case: "all notice it, one after the other: fewer than n² messages",
                 asks: &[(
                     "run bully -n 5 --down 4 --script 0@0,1@50,2@100,3@150",
                     "/messages/sent",
@@ -103,7 +103,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.x() < m.n() * m.n(),
             },
             Shown {
-                case: "every ELECTION starts an election, as printed: less than n²",
+                case: "as printed, each ELECTION starts an election: fewer than n² messages",
                 asks: &[(
                     "run bully -n 8 --down 7 --initiators 0 --mistake no-guard",
                     "/messages/sent",
@@ -111,15 +111,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.x() < m.n() * m.n(),
             },
         ],
-        remark: "whoever notices when the election is over opens it again, so all together cost O(n³); without a guard the cost is exponential",
+        remark: "A process that notices the crash after an election starts another one, so n of them cost O(n³) messages. Without a guard the cost is exponential.",
     },
     Statement {
         chapter: "Bully",
         name: "bully-best",
-        says: "best case: n − 2 messages",
+        says: "the best case is n − 2 messages",
         shown: &[
             Shown {
-                case: "announcements",
+                case: "COORDINATOR messages alone",
                 asks: &[(
                     "run bully -n 5 --down 4 --initiators 3",
                     "/messages/by_kind/Coordinator",
@@ -132,6 +132,6 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(m.n() - 2.0),
             },
         ],
-        remark: "the question to the dead coordinator is sent, too",
+        remark: "The ELECTION message to the crashed coordinator counts, too.",
     },
 ];

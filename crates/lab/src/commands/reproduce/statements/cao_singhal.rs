@@ -6,9 +6,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-correct",
-        says: "mutual exclusion without deadlock",
+        says: "the algorithm ensures mutual exclusion, and is free of deadlock",
         shown: &[Shown {
-            case: "every schedule of three that ask two arbiters",
+            case: "three requesters that share two arbiters, every schedule",
             asks: &[(
                 "check cao-singhal -n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0",
                 "/verdict",
@@ -23,7 +23,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "algorithms of Maekawa's type have a coordination delay of at least 2T",
         shown: &[
             Shown {
-                case: "Maekawa and Sanders, from 3 to 1",
+                case: "Maekawa's, and Sanders's from node 3 to node 1: delay in T",
                 asks: &[
                     ("run maekawa -n 4 --script 0@0,3@0.5 --hold 10", "/mutex/sync_delay/max"),
                     ("run sanders -n 4 --script 2@0,0@2.1 --hold 10", "/mutex/sync_delay/max"),
@@ -31,7 +31,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.each(|x| x >= 2.0),
             },
             Shown {
-                case: "Sanders, from 1 to 3",
+                case: "Sanders's from node 1 to node 3: delay in T",
                 asks: &[("run sanders -n 4 --script 0@0,2@0.1 --hold 10", "/mutex/sync_delay/max")],
                 holds: |m| m.each(|x| x >= 2.0),
             },
@@ -41,10 +41,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-delay",
-        says: "coordination delay: T",
+        says: "the coordination delay is T",
         shown: &[
             Shown {
-                case: "the holder knows its successor",
+                case: "the holder has received the TRANSFER for its successor: delay in T",
                 asks: &[(
                     "run cao-singhal -n 4 --requests 1,0,0,1 --hold 10",
                     "/mutex/sync_delay/max",
@@ -52,7 +52,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(1.0),
             },
             Shown {
-                case: "the request comes too late for a TRANSFER",
+                case: "the request comes too late for a TRANSFER: delay in T",
                 asks: &[(
                     "run cao-singhal -n 4 --script 0@0,3@2.5 --hold 1",
                     "/mutex/sync_delay/max",
@@ -60,14 +60,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(1.0),
             },
         ],
-        remark: "else 2T and more",
+        remark: "Without a TRANSFER in time, the delay is 2T or more.",
     },
     Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-throughput",
-        says: "a shorter delay: more throughput than Maekawa's",
+        says: "the shorter delay gives more throughput than Maekawa's",
         shown: &[Shown {
-            case: "Maekawa's, and this, in the same run",
+            case: "the same load with Maekawa's algorithm and with this one: entries per T",
             asks: &[
                 ("run maekawa -n 13 --set quorums=13 --entries 100 --hold 5", "/mutex/throughput"),
                 (
@@ -82,10 +82,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-one-lock",
-        says: "the holder sends one LOCKED for all TRANSFERs of an arbiter; its release says to whom",
+        says: "the holder sends one LOCKED for all TRANSFERs of an arbiter, and its RELEASE names the process that received it",
         shown: &[
             Shown {
-                case: "every schedule of three that ask two arbiters: nothing is given twice",
+                case: "three requesters that share two arbiters, every schedule: mutual exclusion",
                 asks: &[(
                     "check cao-singhal -n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0 --property exclusion",
                     "/verdict",
@@ -93,7 +93,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "without an inquiry after the release of a lock that went to a later request",
+                case: "an arbiter sends no INQUIRE after a lock was forwarded to a later request",
                 asks: &[(
                     "check cao-singhal --mistake no-inquire-after-forward -n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
                     "/property",
@@ -108,21 +108,21 @@ pub(super) const STATEMENTS: &[Statement] = &[
         name: "cao-singhal-inquire",
         says: "INQUIRE can arrive before LOCKED",
         shown: &[Shown {
-            case: "a holder that ignores it then",
+            case: "a holder ignores an INQUIRE that comes before its LOCKED",
             asks: &[(
                 "check cao-singhal --mistake drop-early-inquire -n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
                 "/property",
             )],
             holds: |m| m.all("deadlock"),
         }],
-        remark: "it must be kept until its lock arrives",
+        remark: "The holder must keep the INQUIRE until the LOCKED arrives.",
     },
     Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-failed",
-        says: "FAILED goes to a request that one of higher priority displaces",
+        says: "FAILED goes to a request when one of higher priority displaces it",
         shown: &[Shown {
-            case: "without it",
+            case: "without this FAILED",
             asks: &[(
                 "check cao-singhal --mistake no-displaced-failed -n 6 --set quorums=0:4,5+1:4+2:4,5+3:4 --requests 1,1,1,1,0,0",
                 "/property",
@@ -134,37 +134,37 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-release",
-        says: "(paper) the arbiter gets the releases in order",
+        says: "(paper) an arbiter receives the RELEASE messages in order",
         shown: &[Shown {
-            case: "if it ignores one that overtakes",
+            case: "an arbiter ignores a RELEASE that overtakes another one",
             asks: &[(
                 "check cao-singhal --mistake no-release-buffer -n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
                 "/verdict",
             )],
             holds: |m| m.all("exhausted"),
         }],
-        remark: "a release may overtake that of the one before",
+        remark: "A RELEASE may overtake the RELEASE of the previous holder, so the arbiter must keep it.",
     },
     Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-stamps",
-        says: "(paper) a lock is named by the time of its request",
+        says: "(paper) the timestamp of a request identifies its lock",
         shown: &[Shown {
-            case: "by the time alone",
+            case: "locks identified by the timestamp alone",
             asks: &[(
                 "check cao-singhal --mistake timestamps-only -n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0",
                 "/verdict",
             )],
             holds: |m| m.all("exhausted"),
         }],
-        remark: "a request may get the same lock twice: an old TRANSFER is taken for one of the second",
+        remark: "A request may get the same lock twice. The timestamp does not tell a TRANSFER for the first time from one for the second.",
     },
     Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-response",
-        says: "response time: 2T + E",
+        says: "the response time is 2T + E",
         shown: &[Shown {
-            case: "alone, E = 5",
+            case: "one requester, E = 5: response time in T",
             asks: &[(
                 "run cao-singhal -n 13 --set quorums=13 --requests 0,0,0,0,0,0,0,1,0,0,0,0,0 --hold 5",
                 "/mutex/response/max",
@@ -176,9 +176,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-cost",
-        says: "without conflicts: 3(K − 1) messages",
+        says: "without conflicts, an entry takes 3(K − 1) messages",
         shown: &[Shown {
-            case: "each of the 13 alone: K = 4",
+            case: "each of the 13 nodes alone, K = 4: messages",
             asks: &[(
                 "run cao-singhal -n 13 --set quorums=13 --script {0..12}@0",
                 "/messages/sent",
@@ -190,9 +190,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-normal",
-        says: "with conflicts, normally: 5(K − 1) messages (TRANSFER, FAILED)",
+        says: "with conflicts, an entry normally takes 5(K − 1) messages (TRANSFER, FAILED)",
         shown: &[Shown {
-            case: "two entries at two arbiters: the most of all runs, at most 2 · 5 · 2",
+            case: "two requesters, two arbiters, the worst of all schedules: messages, at most 2 · 5 · 2",
             asks: &[(
                 "check cao-singhal -n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,0,0,0 --count-messages",
                 "/messages/1",
@@ -204,10 +204,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Cao–Singhal",
         name: "cao-singhal-worst",
-        says: "in the worst case: 6(K − 1) messages",
+        says: "in the worst case, an entry takes 6(K − 1) messages",
         shown: &[
             Shown {
-                case: "two entries at two arbiters: at most 2 · 6 · 2",
+                case: "two requesters, two arbiters: messages, at most 2 · 6 · 2",
                 asks: &[(
                     "check cao-singhal -n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,0,0,0 --count-messages",
                     "/messages/1",
@@ -215,7 +215,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.x() <= 24.0,
             },
             Shown {
-                case: "two entries at three arbiters: at most 2 · 6 · 3",
+                case: "two requesters, three arbiters: messages, at most 2 · 6 · 3",
                 asks: &[(
                     "check cao-singhal -n 5 --set quorums=0:2,3,4+1:2,3,4 --requests 1,1,0,0,0 --count-messages",
                     "/messages/1",
@@ -223,7 +223,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.x() <= 36.0,
             },
             Shown {
-                case: "three entries at two: at most 3 · 6 · 2",
+                case: "three requesters, two arbiters: messages, at most 3 · 6 · 2",
                 asks: &[(
                     "check cao-singhal -n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0 --count-messages",
                     "/messages/1",
@@ -231,7 +231,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.x() <= 36.0,
             },
             Shown {
-                case: "what a third entry adds to the most of two: at most 6(K − 1) = 12",
+                case: "worst cases of two and of three requesters: a difference of at most 6(K − 1) = 12 messages",
                 asks: &[
                     (
                         "check cao-singhal -n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,0,0,0 --count-messages",
@@ -245,6 +245,6 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(1) - m.at(0) <= 12.0,
             },
         ],
-        remark: "a further entry adds up to 8(K − 1)",
+        remark: "A further requester adds up to 8(K − 1) messages.",
     },
 ];

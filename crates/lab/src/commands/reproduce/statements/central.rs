@@ -6,9 +6,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Mutual exclusion",
         name: "mutex-messages",
-        says: "without shared memory, a procedure for critical sections must exchange messages",
+        says: "without shared memory, mutual exclusion takes an exchange of messages",
         shown: &[Shown {
-            case: "exclusion in every schedule, and the fewest messages of all runs of two",
+            case: "two nodes: result of all schedules, and the fewest messages of a schedule",
             asks: &[
                 ("check ricart-agrawala -n 2 --property exclusion", "/verdict"),
                 ("check ricart-agrawala -n 2 --count-messages", "/messages/0"),
@@ -22,24 +22,24 @@ pub(super) const STATEMENTS: &[Statement] = &[
         name: "liveness",
         says: "liveness implies freedom from deadlock and from starvation",
         shown: &[Shown {
-            case: "wherever a search finds a deadlock, a process starves",
+            case: "guarantees of two locks: every condition with a deadlock also has a starving process",
             asks: &[("guarantees central", "all"), ("guarantees token-ring", "all")],
             holds: |m| m.deadlocks_starve(),
         }],
-        remark: "(what is judged: who asked is granted in the end)",
+        remark: "Liveness is judged as: every process that requests is granted in the end.",
     },
     Statement {
         chapter: "Mutual exclusion",
         name: "throughput",
-        says: "throughput: 1/(coordination delay + execution time)",
+        says: "the throughput is 1/(coordination delay + execution time)",
         shown: &[
             Shown {
-                case: "a delay of T, E = 5",
+                case: "a delay of T, E = 5: entries per T",
                 asks: &[("run ricart-agrawala -n 5 --entries 200 --hold 5", "/mutex/throughput")],
                 holds: |m| m.near(1.0 / 6.0),
             },
             Shown {
-                case: "a delay of 2T, E = 5",
+                case: "a delay of 2T, E = 5: entries per T",
                 asks: &[(
                     "run central -n 5 --requests 0,100,100,100,100 --hold 5",
                     "/mutex/throughput",
@@ -47,14 +47,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.near(1.0 / 7.0),
             },
         ],
-        remark: "if someone always wants to enter",
+        remark: "This holds while some process always waits to enter.",
     },
     Statement {
         chapter: "Mutual exclusion",
         name: "no-loss",
         says: "none of the three algorithms (central, distributed, token ring) tolerates a lost message",
         shown: &[Shown {
-            case: "harmless losses",
+            case: "losses without harm, of all single losses",
             asks: &[
                 ("tolerance central", "faults loss"),
                 ("tolerance ricart-agrawala", "faults loss"),
@@ -67,7 +67,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-example-a",
-        says: "example (a): process 1 asks the coordinator (3), and gets the OK",
+        says: "example (a): process 1 sends a request to the coordinator (3), and receives the OK",
         shown: &[Shown {
             case: "requests, grants, entries",
             asks: &[
@@ -91,9 +91,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-example-b",
-        says: "example (b): process 2 asks meanwhile; there is no reply, and 2 is in the queue",
+        says: "example (b): process 2 requests meanwhile; the coordinator queues the request and does not reply",
         shown: &[Shown {
-            case: "requests, grants, and who waits",
+            case: "requests, grants, waiting process",
             asks: &[
                 (
                     "run central --ids 3,0,1,2 --script 1@0,2@3 --hold 10 --time-limit 8",
@@ -112,9 +112,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-example-c",
-        says: "example (c): process 1 releases, process 2 gets the OK, the queue is empty",
+        says: "example (c): process 1 releases, process 2 receives the OK, and the queue is empty",
         shown: &[Shown {
-            case: "releases, grants, and who waits",
+            case: "releases, grants, waiting processes",
             asks: &[
                 (
                     "run central --ids 3,0,1,2 --script 1@0,2@3 --hold 10 --time-limit 14",
@@ -136,9 +136,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-kinds",
-        says: "three kinds of messages: REQUEST, REPLY, RELEASE",
+        says: "there are three kinds of messages: REQUEST, REPLY, RELEASE",
         shown: &[Shown {
-            case: "",
+            case: "messages of a run by kind",
             asks: &[("run central -n 5 --requests 0,0,0,0,1", "/messages/by_kind")],
             holds: |m| m.keys() == ["Grant", "Release", "Request"],
         }],
@@ -147,9 +147,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-correct",
-        says: "safety and liveness are fulfilled",
+        says: "the algorithm is safe and live",
         shown: &[Shown {
-            case: "every schedule of three",
+            case: "three nodes, every schedule",
             asks: &[("check central -n 3", "/verdict")],
             holds: |m| m.all("exhausted"),
         }],
@@ -158,15 +158,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-fair",
-        says: "fair: the OKs are given in the order of the requests",
+        says: "it is fair: the coordinator grants requests in their order",
         shown: &[
             Shown {
-                case: "in the order in which requests arrive: entries out of order",
+                case: "in the order of arrival at the coordinator: entries out of order",
                 asks: &[("run central -n 5 --entries 20 --hold 5", "/mutex/order_inversions")],
                 holds: |m| m.eq(0.0),
             },
             Shown {
-                case: "in the order in which they are made",
+                case: "in the order of sending",
                 asks: &[(
                     "check central -n 3 --requests 0,1,1 --app-messages 1 --property order",
                     "/verdict",
@@ -174,14 +174,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "a request may overtake an earlier one on its way",
+        remark: "A request may overtake an earlier one on its way.",
     },
     Statement {
         chapter: "Central coordinator",
         name: "central-order",
-        says: "happened-before order is not guaranteed",
+        says: "entries need not follow the happened-before order",
         shown: &[Shown {
-            case: "",
+            case: "three nodes with application messages, every schedule",
             asks: &[(
                 "check central -n 3 --requests 0,1,1 --app-messages 1 --property order",
                 "/property",
@@ -193,26 +193,26 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-simple",
-        says: "easy to realise",
+        says: "it is easy to implement",
         shown: &[Shown {
-            case: "states of three nodes: fewer than Ricart–Agrawala's",
+            case: "reachable states of three nodes: central, Ricart–Agrawala",
             asks: &[("check central -n 3", "/states"), ("check ricart-agrawala -n 3", "/states")],
             holds: |m| m.at(0) < m.at(1),
         }],
-        remark: "(measured: the situations that one must think of)",
+        remark: "The number of states stands for the situations that an implementation must handle.",
     },
     Statement {
         chapter: "Central coordinator",
         name: "central-cost",
-        says: "at most three messages for an entry",
+        says: "an entry takes at most three messages",
         shown: &[
             Shown {
-                case: "a client alone: 3",
+                case: "one client alone: messages",
                 asks: &[("run central -n 5 --requests 0,0,0,0,1", "/messages/sent")],
                 holds: |m| m.eq(3.0),
             },
             Shown {
-                case: "all at once, for each entry: less, for the coordinator's own are free",
+                case: "all clients at once: messages per entry",
                 asks: &[("run central -n 5 --entries 20", "/mutex/messages_per_entry")],
                 holds: |m| m.x() <= 3.0,
             },
@@ -222,9 +222,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-delay",
-        says: "coordination delay: 2 message times",
+        says: "the coordination delay is the time of two messages",
         shown: &[Shown {
-            case: "",
+            case: "delay in T",
             asks: &[("run central -n 5 --requests 0,5,5,5,5", "/mutex/sync_delay/max")],
             holds: |m| m.eq(2.0),
         }],
@@ -233,9 +233,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-crash",
-        says: "a client that neither holds nor asked may crash",
+        says: "a client may crash while it neither holds nor waits",
         shown: &[Shown {
-            case: "harmless crashes of idle clients",
+            case: "crashes of idle clients without harm",
             asks: &[("tolerance central", "crash idle")],
             holds: |m| m.part() == 1.0,
         }],
@@ -244,9 +244,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-server",
-        says: "the crash of the server is not tolerated: a single point of failure",
+        says: "it does not tolerate a crash of the server: a single point of failure",
         shown: &[Shown {
-            case: "harmless crashes of the coordinator",
+            case: "crashes of the coordinator without harm",
             asks: &[("tolerance central", "crash coordinator")],
             holds: |m| m.part() == 0.0,
         }],
@@ -255,9 +255,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-inside",
-        says: "a client that fails in the critical section can lead to a deadlock",
+        says: "a client that crashes in the critical section can cause a deadlock",
         shown: &[Shown {
-            case: "harmless crashes of the holder",
+            case: "crashes of the holder without harm",
             asks: &[("tolerance central", "crash holder")],
             holds: |m| m.part() < 1.0,
         }],
@@ -266,9 +266,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Central coordinator",
         name: "central-loss",
-        says: "the loss of a message can lead to a deadlock",
+        says: "a lost message can cause a deadlock",
         shown: &[Shown {
-            case: "harmless losses of a request, a grant, a release",
+            case: "losses of a request, of a grant, of a release without harm",
             asks: &[
                 ("tolerance central", "loss Request"),
                 ("tolerance central", "loss Grant"),
@@ -283,7 +283,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         name: "central-silent",
         says: "a client cannot tell a long queue from a crashed server",
         shown: &[Shown {
-            case: "the client waits, with a long queue as with a crashed server",
+            case: "waiting client: with a long queue, with a crashed server",
             asks: &[
                 ("run central -n 4 --script 2@0,1@0.2 --hold 100 --time-limit 20", "/waiting"),
                 ("run central -n 4 --script 1@0.2 --fault crash:0@0.5 --time-limit 20", "/waiting"),

@@ -9,7 +9,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "an election determines exactly one process: at every time there is at most one leader",
         shown: &[
             Shown {
-                case: "where nothing times out",
+                case: "algorithms without timeouts, every schedule",
                 asks: &[
                     ("check ring-list -n 3", "/verdict"),
                     ("check chang-roberts -n 3", "/verdict"),
@@ -20,17 +20,17 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "bully, where a timeout is right",
+                case: "bully in a synchronous system, every schedule",
                 asks: &[("check bully -n 3 --synchronous --property unique", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "bully, where messages may be slow",
+                case: "bully in an asynchronous system, every schedule",
                 asks: &[("check bully -n 2 --initiators 0 --property unique", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "else one leader per epoch, or a quorum and leases (quorum)",
+        remark: "With arbitrary delays, an election needs one leader per epoch, or a quorum with leases (`quorum`).",
     },
     Statement {
         chapter: "Elections",
@@ -38,7 +38,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "the leader is determined in finite time",
         shown: &[
             Shown {
-                case: "every schedule of three",
+                case: "six algorithms with three processes, every schedule",
                 asks: &[
                     ("check ring-list -n 3 --property termination", "/verdict"),
                     ("check chang-roberts -n 3 --property termination", "/verdict"),
@@ -50,7 +50,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "FireWire, if the coin never decides",
+                case: "FireWire, if the coin never decides between two nodes",
                 asks: &[(
                     "check firewire -n 2 --topology path --set reset=wire --property livelock",
                     "/verdict",
@@ -66,7 +66,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "all algorithms elect the process with the highest number",
         shown: &[
             Shown {
-                case: "bully and ring",
+                case: "ids of the leaders with bully (7 has crashed) and with the ring of lists",
                 asks: &[
                     ("run bully -n 8 --down 7 --initiators 4", "/election/leader"),
                     ("run ring-list -n 8 --initiators 2", "/election/leader"),
@@ -74,12 +74,12 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(0) == 6.0 && m.at(1) == 7.0,
             },
             Shown {
-                case: "FireWire elects by place: the ids are 5, 1, 3",
+                case: "id of FireWire's leader among 5, 1, 3, which its place decides",
                 asks: &[("run firewire -n 3 --topology path --ids 5,1,3", "/election/leader")],
                 holds: |m| m.eq(5.0),
             },
             Shown {
-                case: "adoption elects the highest of those who start: only 2 of 0 to 4 does",
+                case: "id of adoption's leader, the highest initiator, when only 2 of 0 to 4 starts",
                 asks: &[("run adoption -n 5 --topology ring --initiators 2", "/election/leader")],
                 holds: |m| m.eq(4.0),
             },
@@ -89,10 +89,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Elections",
         name: "maximum",
-        says: "related problem: the highest id of all nodes",
+        says: "related problem: find the highest id of all nodes",
         shown: &[
             Shown {
-                case: "the wave on a tree finds it, whoever starts",
+                case: "result of the wave on a tree, for any initiator",
                 asks: &[(
                     "run tree-wave -n 7 --topology tree:2 --initiators 0",
                     "/election/leader",
@@ -100,25 +100,25 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(6.0),
             },
             Shown {
-                case: "adoption, if not all start",
+                case: "result of adoption, if only 2 and 5 of 0 to 7 start",
                 asks: &[("run adoption -n 8 --topology ring --initiators 2,5", "/election/leader")],
                 holds: |m| m.eq(7.0),
             },
         ],
-        remark: "a leader need not have it",
+        remark: "A leader need not have the highest id.",
     },
     Statement {
         chapter: "Elections",
         name: "known-numbers",
-        says: "the number of each process is known to all others",
+        says: "each process knows the numbers of all others",
         shown: &[
             Shown {
-                case: "bully and ring with lists",
+                case: "assumptions of bully and of the ring of lists",
                 asks: &[("list bully", "/assumes"), ("list ring-list", "/assumes")],
                 holds: |m| m.has("known-membership"),
             },
             Shown {
-                case: "Chang and Roberts's ring, FireWire, waves and adoption",
+                case: "assumptions of Chang–Roberts, FireWire, wave and adoption",
                 asks: &[
                     ("list chang-roberts", "/assumes"),
                     ("list firewire", "/assumes"),
@@ -128,14 +128,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.has("known-membership"),
             },
         ],
-        remark: "those know their neighbours only",
+        remark: "The algorithms of the second case know their neighbours only.",
     },
     Statement {
         chapter: "Elections",
         name: "nobody-knows",
-        says: "no process knows which other one works at the moment",
+        says: "no process knows which other processes are alive",
         shown: &[Shown {
-            case: "bully asks the dead one, too: messages lost",
+            case: "bully also sends to the crashed process: messages lost",
             asks: &[("run bully -n 8 --down 7 --initiators 4", "/messages/lost")],
             holds: |m| m.x() > 0.0,
         }],
@@ -144,24 +144,24 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Elections",
         name: "uses",
-        says: "uses: mutual exclusion, and the failure of a coordinator",
+        says: "elections serve mutual exclusion, and replace a coordinator that crashed",
         shown: &[Shown {
-            case: "the coordinator of a lock crashes, and the others elect one and go on",
+            case: "the coordinator crashes: entries in a run of the lock table, and id of the new leader",
             asks: &[
                 ("run lock-table -n 4 --entries 2 --fault crash:0@3", "/group/entries"),
                 ("run leader -n 4 --fault crash:0@3", "/group/leader"),
             ],
             holds: |m| m.at(0) >= 6.0 && m.at(1) >= 1.0,
         }],
-        remark: "a view change elects the coordinator of the next view",
+        remark: "A view change elects the coordinator of the next view.",
     },
     Statement {
         chapter: "Elections",
         name: "rejoin",
-        says: "a process that failed joins the active ones again when it restarts",
+        says: "a process that crashed takes part again after its restart",
         shown: &[
             Shown {
-                case: "with a rule for it (mode=hardened)",
+                case: "with a rule for restarts (mode=hardened)",
                 asks: &[(
                     "run bully -n 4 --initiators 0 --fault crash:3@0.5 --fault restart:3@20 --set mode=hardened",
                     "/verdict",
@@ -177,7 +177,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("ok"),
             },
         ],
-        remark: "the slide says nothing of how; with the printed code the restarted one has no coordinator, or there are two for a while",
+        remark: "The slide does not say how. With the printed code, the restarted process has no coordinator, or two coordinators exist for a while.",
     },
     Statement {
         chapter: "Elections",
@@ -185,12 +185,12 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "possible criterion: the election is deterministic",
         shown: &[
             Shown {
-                case: "ring with lists: the same leader with each of three seeds",
+                case: "leaders of the ring of lists with three seeds",
                 asks: &[("run ring-list -n 8 --seed {1..3}", "/election/leader")],
                 holds: |m| m.same(),
             },
             Shown {
-                case: "FireWire: the same leader with each of three seeds",
+                case: "leaders of FireWire with three seeds",
                 asks: &[(
                     "run firewire -n 2 --topology path --set reset=wire --seed {1..3}",
                     "/election/leader",
@@ -203,9 +203,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Elections",
         name: "notified",
-        says: "possible criterion: all nodes learn the end and the result",
+        says: "possible criterion: all nodes learn the end and the result of the election",
         shown: &[Shown {
-            case: "nodes that know the leader, of 8",
+            case: "five algorithms, 8 nodes: nodes that know the leader",
             asks: &[
                 ("run ring-list -n 8", "/election/agreeing"),
                 ("run chang-roberts -n 8", "/election/agreeing"),
@@ -220,9 +220,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Elections",
         name: "topologies",
-        says: "rings, trees and any structure; not every node is linked with every other one",
+        says: "elections run on rings, trees and any graph; not every node has links to all others",
         shown: &[Shown {
-            case: "verdicts on a ring, a tree and a grid",
+            case: "Franklin on a ring, a wave on a tree, adoption on a grid",
             asks: &[
                 ("run franklin -n 12", "/verdict"),
                 ("run tree-wave -n 12 --topology tree", "/verdict"),
@@ -235,9 +235,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Elections",
         name: "knowledge",
-        says: "knowing the topology saves messages",
+        says: "an algorithm that knows the topology saves messages",
         shown: &[Shown {
-            case: "adoption and wave on the same tree",
+            case: "the same tree, adoption and wave: messages",
             asks: &[
                 ("run adoption -n 15 --topology tree:2 --initiators all", "/messages/sent"),
                 ("run tree-wave -n 15 --topology tree:2 --initiators all", "/messages/sent"),
@@ -249,9 +249,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Elections",
         name: "unknown-size",
-        says: "the number of nodes is unknown; each has an id of its own",
+        says: "the number of nodes is unknown, and each node has a unique id",
         shown: &[Shown {
-            case: "what waves and adoption assume",
+            case: "assumptions of the wave and of adoption, without the number of nodes",
             asks: &[("list tree-wave", "/assumes"), ("list adoption", "/assumes")],
             holds: |m| m.has("unique-ids") && !m.has("known-membership"),
         }],

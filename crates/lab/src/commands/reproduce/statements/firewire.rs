@@ -6,10 +6,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "FireWire",
         name: "firewire-hot-plug",
-        says: "hot-pluggable: devices come and go at any time; each time a bus reset, and an election of the bus master",
+        says: "hot-pluggable: devices come and go at any time, and each change causes a bus reset and an election of the bus master",
         shown: &[
             Shown {
-                case: "one goes: elections, and nodes that agree",
+                case: "one device leaves: elections, and nodes that agree",
                 asks: &[
                     ("run firewire -n 4 --topology path --fault crash:3@30", "/election/elections"),
                     ("run firewire -n 4 --topology path --fault crash:3@30", "/election/agreeing"),
@@ -17,7 +17,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(0) >= 2.0 && m.at(1) == 3.0,
             },
             Shown {
-                case: "one comes: the same",
+                case: "one device comes: elections, and nodes that agree",
                 asks: &[
                     (
                         "run firewire -n 4 --topology path --fault crash:3@0 --fault restart:3@30",
@@ -36,9 +36,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "FireWire",
         name: "firewire-ports",
-        says: "a device has one port or several (3 are recommended)",
+        says: "a device has one or several ports (3 are recommended)",
         shown: &[Shown {
-            case: "at most 3 ports used, and 6: nodes that know the master",
+            case: "at most 3 ports used, and 6 ports used: nodes that know the master",
             asks: &[
                 ("run firewire -n 7 --topology tree:2", "/election/agreeing"),
                 ("run firewire -n 7 --topology star", "/election/agreeing"),
@@ -50,23 +50,23 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "FireWire",
         name: "firewire-tree",
-        says: "the network is connected and has no cycle, links work both ways",
+        says: "the network is connected and free of cycles, and links work in both directions",
         shown: &[Shown {
-            case: "what it does with a cycle: nodes that know a master, nodes that report a loop",
+            case: "a network with a cycle: nodes that know a master, nodes that report a loop",
             asks: &[
                 ("run firewire -n 4 --topology ring", "/election/agreeing"),
                 ("run firewire -n 4 --topology ring", "/election/loops"),
             ],
             holds: |m| m.at(0) == 0.0 && m.at(1) == m.n(),
         }],
-        remark: "a loop is noticed by a timeout",
+        remark: "A timeout detects the loop.",
     },
     Statement {
         chapter: "FireWire",
         name: "firewire-neighbours",
-        says: "each device knows only those that it is linked with",
+        says: "each device knows only its direct neighbours",
         shown: &[Shown {
-            case: "what it assumes",
+            case: "assumptions",
             asks: &[("list firewire", "/assumes")],
             holds: |m| !m.has("known-membership") && !m.has("unique-ids"),
         }],
@@ -75,10 +75,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "FireWire",
         name: "firewire-chance",
-        says: "decentralised, and not deterministic",
+        says: "the election is decentralised, and not deterministic",
         shown: &[
             Shown {
-                case: "masters with three seeds",
+                case: "masters with three seeds when two nodes contend",
                 asks: &[(
                     "run firewire -n 2 --topology path --set reset=wire --seed {1..3}",
                     "/election/leader",
@@ -86,7 +86,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| !m.same(),
             },
             Shown {
-                case: "if no link is contended",
+                case: "masters with three seeds when no link is contended",
                 asks: &[(
                     "run firewire -n 7 --topology tree:2 --initiators all --set reset=wire --seed {1..3}",
                     "/election/leader",
@@ -94,14 +94,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| !m.same(),
             },
         ],
-        remark: "chance decides only between two that ask each other",
+        remark: "Chance decides only between two nodes that ask each other.",
     },
     Statement {
         chapter: "FireWire",
         name: "firewire-wave",
-        says: "leaves ask first; an inner node asks over its last link when all others have asked it, and confirms those",
+        says: "leaves ask first; an inner node asks over its last link after all other neighbours asked it, and confirms their requests",
         shown: &[Shown {
-            case: "questions and confirmations: one for each of the n − 1 links",
+            case: "requests and confirmations, one of each per link (n − 1)",
             asks: &[
                 (
                     "run firewire -n 7 --topology tree:2 --initiators all --set reset=wire --set contention=id",
@@ -119,10 +119,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "FireWire",
         name: "firewire-inner",
-        says: "only a node with k > 1 links becomes the master",
+        says: "only a node with k > 1 links becomes master",
         shown: &[
             Shown {
-                case: "if leaves may, too",
+                case: "two nodes, where a leaf may become master",
                 asks: &[(
                     "check firewire -n 2 --topology path --set reset=wire --property deadlock",
                     "/verdict",
@@ -130,7 +130,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "as printed: two leaves",
+                case: "two nodes, as printed",
                 asks: &[(
                     "check firewire --mistake inner-only -n 2 --topology path --set timeout=0",
                     "/verdict",
@@ -138,14 +138,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "two leaves wait for each other for ever",
+        remark: "As printed, two leaves wait for each other for ever.",
     },
     Statement {
         chapter: "FireWire",
         name: "firewire-one",
         says: "at most one link is contended",
         shown: &[Shown {
-            case: "the most messages of all runs: one question more than 2(n − 1)",
+            case: "the worst of all schedules: messages, at most one request more than 2(n − 1)",
             asks: &[
                 (
                     "check firewire -n 5 --topology path --set reset=wire --set contention=id --count-messages",
@@ -163,10 +163,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "FireWire",
         name: "firewire-random",
-        says: "both wait by chance for 240 to 260 ns or 570 to 600 ns, and ask again, until one has won",
+        says: "both nodes wait at random for 240 to 260 ns or 570 to 600 ns and ask again, until one of them has won",
         shown: &[
             Shown {
-                case: "questions of two: two that cross, and then one or two more each time",
+                case: "requests of two nodes with five seeds: two that cross, and one or two more in each round",
                 asks: &[(
                     "run firewire -n 2 --topology path --set reset=wire --seed {1..5}",
                     "/messages/by_kind/BeMyParent",
@@ -174,7 +174,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.each(|x| x >= 3.0 && x % 2.0 == 1.0),
             },
             Shown {
-                case: "from every state they can part",
+                case: "from every reachable state, the conflict can end",
                 asks: &[(
                     "check firewire -n 2 --topology path --set reset=wire --property livelock",
                     "/verdict",
@@ -190,7 +190,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "alternative: the larger id wins",
         shown: &[
             Shown {
-                case: "of two, 3 and 8",
+                case: "ids 3 and 8: id of the master",
                 asks: &[(
                     "run firewire -n 2 --topology path --ids 3,8 --set contention=id",
                     "/election/leader",
@@ -198,7 +198,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(8.0),
             },
             Shown {
-                case: "of 9, 1, 2, 3 on a path",
+                case: "ids 9, 1, 2, 3 on a path: id of the master",
                 asks: &[(
                     "run firewire -n 4 --topology path --ids 9,1,2,3 --set contention=id",
                     "/election/leader",
@@ -206,6 +206,6 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(9.0),
             },
         ],
-        remark: "the larger of the two contenders, not of the bus",
+        remark: "The larger id of the two contenders wins, not the largest of the bus.",
     },
 ];

@@ -6,10 +6,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "group-simpler",
-        says: "many of these problems are solved more simply and more scalably by group communication",
+        says: "group communication solves many of these problems more simply and with better scalability",
         shown: &[
             Shown {
-                case: "more simply: on totally ordered multicast, a lock outlives the crash of its holder; Ricart–Agrawala's needs rules of its own for that",
+                case: "more simply: the holder crashes; a lock on totally ordered multicast, and Ricart–Agrawala, which would need further rules",
                 asks: &[
                     ("run lock-table -n 4 --entries 2 --hold 5 --fault crash:1@6", "/verdict"),
                     ("run ricart-agrawala -n 4 --entries 2 --hold 5 --fault crash:1@6", "/verdict"),
@@ -17,7 +17,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.is(0, "ok") && m.is(1, "stuck"),
             },
             Shown {
-                case: "more scalably: messages for an entry of 8 and of 16 nodes: less than twice as many",
+                case: "better scalability: messages per entry with 8 and with 16 nodes, less than twice as many",
                 asks: &[
                     ("run lock-table -n 8 --entries 5", "/group/messages_per_entry"),
                     ("run lock-table -n 16 --entries 5", "/group/messages_per_entry"),
@@ -25,14 +25,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(1) < 2.0 * m.at(0),
             },
         ],
-        remark: "simpler to use, not cheaper: the multicast does the work, and takes the messages",
+        remark: "A lock on a multicast is simpler, but not cheaper: the multicast sends the messages in its place.",
     },
     Statement {
         chapter: "Group communication",
         name: "group-unknown",
         says: "multicast coordinates participants that do not know each other",
         shown: &[Shown {
-            case: "what NACK and SRM assume",
+            case: "assumptions of NACK and of SRM",
             asks: &[("list nack", "/assumes"), ("list srm", "/assumes")],
             holds: |m| !m.has("known-membership"),
         }],
@@ -43,7 +43,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         name: "multicast-unreliable",
         says: "multicast as such is not reliable",
         shown: &[Shown {
-            case: "one of two copies lost: delivered of three",
+            case: "one of two copies lost: deliveries, of three",
             asks: &[(
                 "run best-effort -n 3 --requests 1,0,0 --fault lose:/Data#1",
                 "/multicast/delivered",
@@ -55,9 +55,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "group-layer",
-        says: "solution: a layer that makes it reliable",
+        says: "a layer above makes it reliable",
         shown: &[Shown {
-            case: "delivered of three with ACK, NACK, SRM",
+            case: "the same loss with ACK, NACK, SRM: deliveries, of three",
             asks: &[
                 ("run ack -n 3 --requests 1,0,0 --fault lose:/Data#1", "/multicast/delivered"),
                 ("run nack -n 3 --requests 1,0,0 --fault lose:/Data#1", "/multicast/delivered"),
@@ -70,10 +70,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "group-aspects",
-        says: "aspects: losses, crashes, JOIN and LEAVE",
+        says: "such a layer must handle losses, crashes, JOIN and LEAVE",
         shown: &[
             Shown {
-                case: "a crash: the survivors that go on in the next view",
+                case: "a member crashes: views",
                 asks: &[(
                     "run virtual-synchrony -n 4 --requests 1,1,1,1 --fault crash:3@2 --detect-after 1",
                     "/group/views",
@@ -81,7 +81,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(0) >= 2.0,
             },
             Shown {
-                case: "JOIN: messages of that kind, and views",
+                case: "a member joins: JOIN messages, and views",
                 asks: &[
                     (
                         "run virtual-synchrony -n 4 --requests 1,1,1,1 --set joiners=3",
@@ -95,7 +95,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(0) > 0.0 && m.at(1) > 1.0,
             },
             Shown {
-                case: "LEAVE: the same",
+                case: "a member leaves: LEAVE messages, and views",
                 asks: &[
                     (
                         "run virtual-synchrony -n 4 --requests 1,1,1,1 --set leavers=3",
@@ -114,23 +114,23 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "group-known",
-        says: "problem: how participants become known, and what the group is at the moment",
+        says: "problem: how participants become known, and which processes belong to the group at the moment",
         shown: &[Shown {
-            case: "members agree on each view",
+            case: "members agree on each view, every schedule",
             asks: &[(
                 "check virtual-synchrony -n 3 --requests 1,0,0 --set reform=2 --set retry=off --property views",
                 "/verdict",
             )],
             holds: |m| m.all("exhausted"),
         }],
-        remark: "a joiner asks a member, and the next view has it",
+        remark: "A joining process asks a member, and the next view contains it.",
     },
     Statement {
         chapter: "Group communication",
         name: "ack-known",
         says: "immediate feedback: all participants must be known",
         shown: &[Shown {
-            case: "",
+            case: "assumptions",
             asks: &[("list ack", "/assumes")],
             holds: |m| m.has("known-membership"),
         }],
@@ -139,9 +139,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "ack-size",
-        says: "immediate feedback: the size of the group is limited",
+        says: "immediate feedback limits the size of the group",
         shown: &[Shown {
-            case: "confirmations of one message, all at the sender: n − 1",
+            case: "one message to ten members: confirmations that reach the sender, n − 1",
             asks: &[("run ack -n 10 --requests 1,0,0,0,0,0,0,0,0,0", "/messages/by_kind/Ack")],
             holds: |m| m.eq(m.n() - 1.0),
         }],
@@ -150,10 +150,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "nack-quiet",
-        says: "a receiver sends a NACK only for what is missing",
+        says: "a receiver sends a NACK only for a missing message",
         shown: &[
             Shown {
-                case: "without losses",
+                case: "NACKs without losses",
                 asks: &[(
                     "run nack -n 10 --requests 1,0,0,0,0,0,0,0,0,0",
                     "/messages/by_kind/Nack",
@@ -161,7 +161,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.none(),
             },
             Shown {
-                case: "one loss",
+                case: "NACKs with one loss",
                 asks: &[(
                     "run nack -n 10 --requests 1,0,0,0,0,0,0,0,0,0 --fault lose:/Data#1",
                     "/messages/by_kind/Nack",
@@ -174,9 +174,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "nack-unknown",
-        says: "receivers need not be known to the sender",
+        says: "the sender need not know the receivers",
         shown: &[Shown {
-            case: "",
+            case: "assumptions",
             asks: &[("list nack", "/assumes")],
             holds: |m| !m.has("known-membership"),
         }],
@@ -185,10 +185,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "nack-scales",
-        says: "it scales better",
+        says: "NACKs scale better than immediate feedback",
         shown: &[
             Shown {
-                case: "messages to the sender of one message to 100: ACKs and NACKs",
+                case: "one message to 100 members: ACKs, and NACKs after one loss, that reach the sender",
                 asks: &[
                     ("run ack -n 100 --initiators 0", "/messages/by_kind/Ack"),
                     (
@@ -199,7 +199,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(0) > m.at(1),
             },
             Shown {
-                case: "all messages, heartbeats included",
+                case: "one message to 100 members: all messages with ACK and with NACK, heartbeats included",
                 asks: &[
                     ("run ack -n 100 --initiators 0", "/messages/sent"),
                     ("run nack -n 100 --initiators 0", "/messages/sent"),
@@ -207,14 +207,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(0) > m.at(1),
             },
         ],
-        remark: "the heartbeats that show lost tails cost messages, too",
+        remark: "The heartbeats that reveal a lost last message cost messages, too.",
     },
     Statement {
         chapter: "Group communication",
         name: "nack-chart",
-        says: "the chart: of seven units 3 is asked for and repeated; the loss of 7, at the end, goes unnoticed",
+        says: "chart of seven messages: the loss of message 3 is requested and repaired; the loss of message 7, the last one, goes unnoticed",
         shown: &[Shown {
-            case: "NACKs, repairs, delivered of 14",
+            case: "NACKs, repairs, deliveries of 14",
             asks: &[
                 (
                     "run nack -n 2 --script 0@0,0@1,0@2,0@3,0@4,0@5,0@6 --fault lose:0>1/Data#3 --fault lose:0>1/Data#7 --mistake no-heartbeat",
@@ -236,10 +236,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "nack-application",
-        says: "remedy: the logic of the application",
+        says: "remedy against an unnoticed last loss: the application's own logic",
         shown: &[
             Shown {
-                case: "it goes on sending: an eighth unit shows the gap: delivered of 16",
+                case: "it sends an eighth message, which reveals the gap: deliveries, of 16",
                 asks: &[(
                     "run nack -n 2 --script 0@0,0@1,0@2,0@3,0@4,0@5,0@6,0@30 --fault lose:0>1/Data#7 --mistake no-heartbeat",
                     "/multicast/delivered",
@@ -247,7 +247,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(16.0),
             },
             Shown {
-                case: "it does not",
+                case: "it sends no further message: deliveries, of 14",
                 asks: &[(
                     "run nack -n 2 --script 0@0,0@1,0@2,0@3,0@4,0@5,0@6 --fault lose:0>1/Data#7 --mistake no-heartbeat",
                     "/multicast/delivered",
@@ -255,15 +255,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(14.0),
             },
         ],
-        remark: "the logic must make the sender go on, or the receiver expect",
+        remark: "The application must make the sender send again, or the receiver expect a certain message.",
     },
     Statement {
         chapter: "Group communication",
         name: "nack-stop",
-        says: "remedy: a redundant stop signal",
+        says: "remedy against an unnoticed last loss: a redundant stop signal",
         shown: &[
             Shown {
-                case: "delivered of 14",
+                case: "deliveries, of 14",
                 asks: &[(
                     "run nack -n 2 --script 0@0,0@1,0@2,0@3,0@4,0@5,0@6 --fault lose:0>1/Data#3 --fault lose:0>1/Data#7 --set beats=0",
                     "/multicast/delivered",
@@ -271,7 +271,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(14.0),
             },
             Shown {
-                case: "if the first stop is lost, too",
+                case: "the first stop signal is lost, too: deliveries, of 14",
                 asks: &[(
                     "run nack -n 2 --script 0@0,0@1,0@2,0@3,0@4,0@5,0@6 --fault lose:0>1/Data#3 --fault lose:0>1/Data#7 --fault lose:/Stop#1 --set beats=0",
                     "/multicast/delivered",
@@ -279,14 +279,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(14.0),
             },
         ],
-        remark: "copies can all be lost: it is repeated until it is answered",
+        remark: "All copies may be lost, so the sender repeats the signal until receivers confirm it.",
     },
     Statement {
         chapter: "Group communication",
         name: "srm-suppression",
-        says: "SRM: NACKs go to all by multicast, and compete, so that few are sent",
+        says: "SRM sends NACKs to all by multicast; the receivers compete, so that few of them send one",
         shown: &[Shown {
-            case: "seven receivers miss one message: requests with NACK to the sender, and with SRM",
+            case: "seven receivers miss one message: NACKs to the sender with NACK, and NACKs to all with SRM",
             asks: &[
                 (
                     "run nack -n 8 --requests 1,0,0,0,0,0,0,0 --fault lose:/Data#1 --fault lose:/Data#2 --fault lose:/Data#3 --fault lose:/Data#4 --fault lose:/Data#5 --fault lose:/Data#6 --fault lose:/Data#7 --seed 1",
@@ -304,9 +304,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "srm-repairs",
-        says: "SRM: repairs go to the group",
+        says: "SRM sends repairs to the whole group",
         shown: &[Shown {
-            case: "repairs for seven receivers that miss one message, and delivered of eight",
+            case: "seven receivers miss one message: repairs, and deliveries of eight",
             asks: &[
                 (
                     "run srm -n 8 --requests 1,0,0,0,0,0,0,0 --fault lose:/Data#1 --fault lose:/Data#2 --fault lose:/Data#3 --fault lose:/Data#4 --fault lose:/Data#5 --fault lose:/Data#6 --fault lose:/Data#7 --seed 1",
@@ -324,9 +324,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "srm-unwanted",
-        says: "SRM's problem: unwanted packets",
+        says: "SRM's problem is unwanted packets",
         shown: &[Shown {
-            case: "a loss at one of twenty: unwanted packets at each member with SRM, and with NACK",
+            case: "one of twenty misses a message: unwanted packets per member with SRM and with NACK",
             asks: &[
                 (
                     "run srm -n 20 --initiators 0 --fault lose:/Data#1 --set timers=fixed --set sessions=3",
@@ -344,10 +344,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "view-atomic",
-        says: "virtual synchrony is atomic: a message is delivered by all or by none",
+        says: "virtual synchrony is atomic: all members deliver a message, or none does",
         shown: &[
             Shown {
-                case: "delivery waits for a majority",
+                case: "a message is delivered once a majority has it",
                 asks: &[(
                     "check virtual-synchrony -n 3 --requests 1,0,0 --crash 1 --set retry=off --property uniform",
                     "/verdict",
@@ -355,7 +355,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "delivery as soon as the message has its place",
+                case: "a message is delivered as soon as it has its place in the order",
                 asks: &[(
                     "check virtual-synchrony -n 3 --requests 1,0,0 --crash 1 --set retry=off --mistake agreed-delivery",
                     "/verdict",
@@ -363,28 +363,28 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "by all that work is not enough: a crashed process may have acted on what the others never see",
+        remark: "Agreement of the members that are alive is not enough: a crashed member may have acted on a message that the others never deliver.",
     },
     Statement {
         chapter: "Group communication",
         name: "view-total",
-        says: "totally ordered: all process messages in the same order",
+        says: "total order: all members deliver messages in the same order",
         shown: &[Shown {
-            case: "every schedule of three members, two messages and one change",
+            case: "three members, two messages, one view change, every schedule",
             asks: &[(
                 "check virtual-synchrony -n 3 --requests 1,1,0 --set reform=0 --set retry=off --property uniform",
                 "/verdict",
             )],
             holds: |m| m.all("exhausted"),
         }],
-        remark: "the literature keeps the order apart from the views",
+        remark: "The literature treats the order apart from the views.",
     },
     Statement {
         chapter: "Group communication",
         name: "view-uniform",
-        says: "all that work have the same view of the group",
+        says: "all members that are alive have the same view of the group",
         shown: &[Shown {
-            case: "every schedule of three members, one message and one change",
+            case: "three members, one message, one view change, every schedule",
             asks: &[(
                 "check virtual-synchrony -n 3 --requests 1,0,0 --set reform=2 --set retry=off --property views",
                 "/verdict",
@@ -396,10 +396,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "view-barrier",
-        says: "communication takes place between changes of the view: they are barriers for messages",
+        says: "communication takes place between view changes: they are barriers for messages",
         shown: &[
             Shown {
-                case: "every schedule of three members, one message and one change",
+                case: "three members, one message, one view change, every schedule",
                 asks: &[(
                     "check virtual-synchrony -n 3 --requests 1,0,0 --set reform=2 --set retry=off",
                     "/verdict",
@@ -407,7 +407,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "a member that delivers on during the change",
+                case: "a member that goes on delivering during the view change",
                 asks: &[(
                     "check virtual-synchrony -n 3 --mistake keep-delivering --requests 1,0,0 --set reform=2 --set retry=off",
                     "/property",
@@ -420,7 +420,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "view-picture",
-        says: "the picture: a member fails, the others go on in the next view",
+        says: "picture: a member crashes, and the others go on in the next view",
         shown: &[Shown {
             case: "views, and T from the first stop to the next view",
             asks: &[
@@ -440,9 +440,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Group communication",
         name: "view-decides",
-        says: "a view is the direct ground for decisions",
+        says: "a view is a direct basis for decisions",
         shown: &[Shown {
-            case: "the coordinator of each view, before and after its crash",
+            case: "the coordinator derived from the view, before and after its crash",
             asks: &[
                 ("run leader -n 4", "/group/leader"),
                 ("run leader -n 4 --fault crash:0@3", "/group/leader"),

@@ -6,9 +6,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Lamport",
         name: "lamport-correct",
-        says: "safety and liveness are fulfilled",
+        says: "the algorithm is safe and live",
         shown: &[Shown {
-            case: "every schedule of three with FIFO channels",
+            case: "three nodes with FIFO channels, every schedule",
             asks: &[("check lamport -n 3", "/verdict")],
             holds: |m| m.all("exhausted"),
         }],
@@ -20,7 +20,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "channels must be reliable and FIFO",
         shown: &[
             Shown {
-                case: "without FIFO",
+                case: "two nodes without FIFO, every schedule",
                 asks: &[(
                     "check lamport -n 2 --requests 2,2 --no-fifo --property exclusion",
                     "/property",
@@ -28,7 +28,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("mutual exclusion"),
             },
             Shown {
-                case: "harmless losses",
+                case: "losses without harm, of all single losses",
                 asks: &[("tolerance lamport", "faults loss")],
                 holds: |m| m.part() < 1.0,
             },
@@ -38,9 +38,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Lamport",
         name: "lamport-response",
-        says: "response time: 2T + E",
+        says: "the response time is 2T + E",
         shown: &[Shown {
-            case: "alone, E = 5",
+            case: "one requester, E = 5: response time in T",
             asks: &[("run lamport -n 5 --requests 0,0,0,0,1 --hold 5", "/mutex/response/max")],
             holds: |m| m.eq(7.0),
         }],
@@ -49,9 +49,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Lamport",
         name: "lamport-cost",
-        says: "3(N − 1) messages for each entry",
+        says: "an entry takes 3(N − 1) messages",
         shown: &[Shown {
-            case: "alone, and all at once",
+            case: "one node alone, and all at once: messages per entry",
             asks: &[
                 ("run lamport -n 5 --requests 0,0,0,0,1", "/messages/sent"),
                 ("run lamport -n 5 --entries 10", "/mutex/messages_per_entry"),
@@ -63,27 +63,27 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Lamport",
         name: "lamport-delay",
-        says: "coordination delay: T",
+        says: "the coordination delay is T",
         shown: &[
             Shown {
-                case: "the requests had arrived before the exit",
+                case: "the requests arrived before the exit: delay in T",
                 asks: &[("run lamport -n 5 --entries 3 --hold 5", "/mutex/sync_delay/max")],
                 holds: |m| m.eq(1.0),
             },
             Shown {
-                case: "a request is on its way at the exit",
+                case: "a request is on its way at the exit: delay in T",
                 asks: &[("run lamport -n 5 --script 0@0,1@3 --hold 1.5", "/mutex/sync_delay/max")],
                 holds: |m| m.eq(1.0),
             },
         ],
-        remark: "T once the requests have arrived; up to 3T while they are on their way",
+        remark: "The delay is T if the requests have arrived, and up to 3T while they are on their way.",
     },
     Statement {
         chapter: "Lamport",
         name: "lamport-crash",
-        says: "no fault tolerance: when any node fails, no node can enter any more",
+        says: "no fault tolerance: after the crash of any node, no node can enter any more",
         shown: &[Shown {
-            case: "harmless crashes of idle nodes, of nodes that must reply, that wait, that hold",
+            case: "crashes without harm: idle node, node that must reply, waiting node, holder",
             asks: &[
                 ("tolerance lamport", "crash idle"),
                 ("tolerance lamport", "crash arbiter"),
@@ -97,15 +97,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-kinds",
-        says: "two kinds of messages: request and reply; ACK and RELEASE are combined",
+        says: "there are two kinds of messages, request and reply: the reply combines Lamport's ACK and RELEASE",
         shown: &[
             Shown {
-                case: "",
+                case: "messages of a run by kind",
                 asks: &[("run ricart-agrawala -n 5 --entries 2", "/messages/by_kind")],
                 holds: |m| m.keys() == ["Reply", "Request"],
             },
             Shown {
-                case: "messages: Lamport's and these",
+                case: "the same load with Lamport's and with this algorithm: messages",
                 asks: &[
                     ("run lamport -n 5 --entries 2", "/messages/sent"),
                     ("run ricart-agrawala -n 5 --entries 2", "/messages/sent"),
@@ -118,27 +118,27 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-alike",
-        says: "all places behave alike, so it is enough to look at one",
+        says: "all nodes behave alike, so a proof may look at one of them",
         shown: &[
             Shown {
-                case: "messages of each of five alone",
+                case: "each of five nodes alone: messages",
                 asks: &[("run ricart-agrawala -n 5 --script {0..4}@0", "/messages/sent")],
                 holds: |m| m.same(),
             },
             Shown {
-                case: "permutations that change nothing, the identity included: more than one",
+                case: "permutations of three nodes that keep the behaviour, the identity included",
                 asks: &[("check ricart-agrawala -n 3 --symmetry", "/symmetry/permutations")],
                 holds: |m| m.x() > 1.0,
             },
         ],
-        remark: "all but the comparison of ids between equal times",
+        remark: "The nodes are alike except when equal timestamps are compared by id.",
     },
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-group-1",
-        says: "requests known at x with a mark below Cx: they are served first, or get a larger mark",
+        says: "requests that x knows with a timestamp below Cx: they are served first, or get a larger timestamp",
         shown: &[Shown {
-            case: "whoever knew of a request when it asked does not overtake it",
+            case: "no process overtakes a request that it knew when it requested, every schedule",
             asks: &[(
                 "check ricart-agrawala -n 3 --requests 2,1,1 --property overtaking:0",
                 "/verdict",
@@ -150,10 +150,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-group-2",
-        says: "requests known at x with a mark above Cx: they get no mark below Cx",
+        says: "requests that x knows with a timestamp above Cx: they get no timestamp below Cx",
         shown: &[
             Shown {
-                case: "marks of the two requests 8 and 12: x asked first, enters first, and the other waits",
+                case: "timestamps 8 and 12, process x has 8 and enters first: entries, and entries of the other process meanwhile",
                 asks: &[
                     (
                         "run ricart-agrawala -n 3 --set clocks=11,7,0 --script 0@0,1@0 --hold 50 --time-limit 20",
@@ -167,7 +167,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(0) == 1.0 && m.at(1) == 0.0,
             },
             Shown {
-                case: "if equal marks are not told apart, each goes below the other",
+                case: "equal timestamps are not ordered by id, so each process precedes the other",
                 asks: &[("check ricart-agrawala --mistake no-tie-break -n 2", "/property")],
                 holds: |m| m.all("mutual exclusion"),
             },
@@ -177,10 +177,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-group-3",
-        says: "requests unknown at x: they get marks above Cx",
+        says: "requests that x does not know: they get timestamps above Cx",
         shown: &[
             Shown {
-                case: "if every message moves the clock",
+                case: "every message advances the clock",
                 asks: &[(
                     "check ricart-agrawala -n 3 --app-messages 1 --property order",
                     "/verdict",
@@ -188,7 +188,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "if only requests move it, as in the paper",
+                case: "only requests advance the clock, as in the paper",
                 asks: &[(
                     "check ricart-agrawala --mistake request-clock -n 3 --requests 2,1,1 --property order",
                     "/verdict",
@@ -196,7 +196,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "the clock of the paper carries no time on replies",
+        remark: "In the paper, a reply carries no timestamp.",
     },
     Statement {
         chapter: "Ricart–Agrawala",
@@ -204,12 +204,12 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "all three conditions (safety, liveness, order) are fulfilled",
         shown: &[
             Shown {
-                case: "safety and liveness: every schedule of three",
+                case: "safety and liveness, three nodes, every schedule",
                 asks: &[("check ricart-agrawala -n 3", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "order, if every message moves the clock",
+                case: "order, if every message advances the clock",
                 asks: &[(
                     "check ricart-agrawala -n 3 --app-messages 1 --property order",
                     "/verdict",
@@ -230,10 +230,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-stamps",
-        says: "example: P0 asks with time 12 and P1 with 8; P1 wins, P0 is queued, and gets its reply when P1 leaves",
+        says: "example: P0 requests at time 12 and P1 at time 8; P1 wins, P0 waits, and receives the reply when P1 leaves",
         shown: &[
             Shown {
-                case: "entries of P1 and of P0 while P1 is inside, and replies",
+                case: "while P1 is inside: entries of P1, entries of P0, replies",
                 asks: &[
                     (
                         "run ricart-agrawala -n 3 --set clocks=11,7,0 --script 0@0,1@0 --hold 50 --time-limit 20",
@@ -251,7 +251,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(0) == 1.0 && m.at(1) == 0.0 && m.at(2) == 3.0,
             },
             Shown {
-                case: "entries, and replies in the end",
+                case: "in the end: entries, replies",
                 asks: &[
                     (
                         "run ricart-agrawala -n 3 --set clocks=11,7,0 --script 0@0,1@0 --hold 50",
@@ -270,9 +270,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-cost",
-        says: "2(N − 1) messages for each entry",
+        says: "an entry takes 2(N − 1) messages",
         shown: &[Shown {
-            case: "alone, and all at once",
+            case: "one node alone, and all at once: messages per entry",
             asks: &[
                 ("run ricart-agrawala -n 5 --requests 0,0,0,0,1", "/messages/sent"),
                 ("run ricart-agrawala -n 5 --entries 10", "/mutex/messages_per_entry"),
@@ -284,9 +284,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-response",
-        says: "response time: 2T + E",
+        says: "the response time is 2T + E",
         shown: &[Shown {
-            case: "alone, E = 5",
+            case: "one requester, E = 5: response time in T",
             asks: &[(
                 "run ricart-agrawala -n 5 --requests 0,0,0,0,1 --hold 5",
                 "/mutex/response/max",
@@ -298,15 +298,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-delay",
-        says: "coordination delay: T",
+        says: "the coordination delay is T",
         shown: &[
             Shown {
-                case: "the requests had arrived before the exit",
+                case: "the requests arrived before the exit: delay in T",
                 asks: &[("run ricart-agrawala -n 5 --entries 3 --hold 5", "/mutex/sync_delay/max")],
                 holds: |m| m.eq(1.0),
             },
             Shown {
-                case: "a request is on its way at the exit",
+                case: "a request is on its way at the exit: delay in T",
                 asks: &[(
                     "run ricart-agrawala -n 5 --script 0@0,1@3 --hold 1.5",
                     "/mutex/sync_delay/max",
@@ -314,14 +314,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(1.0),
             },
         ],
-        remark: "T once the requests have arrived; up to 3T while they are on their way",
+        remark: "The delay is T if the requests have arrived, and up to 3T while they are on their way.",
     },
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-fifo",
-        says: "channels need not keep their order",
+        says: "channels need not be FIFO",
         shown: &[Shown {
-            case: "every schedule of three without FIFO",
+            case: "three nodes without FIFO, every schedule",
             asks: &[("check ricart-agrawala -n 3 --no-fifo", "/verdict")],
             holds: |m| m.all("exhausted"),
         }],
@@ -330,9 +330,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-crash",
-        says: "n points of failure: one process that fails stops all",
+        says: "n points of failure: the crash of one process stops all",
         shown: &[Shown {
-            case: "harmless crashes: idle, arbiter, waiting, holder",
+            case: "crashes without harm: idle node, node that must reply, waiting node, holder",
             asks: &[
                 ("tolerance ricart-agrawala", "crash idle"),
                 ("tolerance ricart-agrawala", "crash arbiter"),
@@ -346,15 +346,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-acknowledged",
-        says: "improvement: each message is confirmed at once; who does not confirm is not active any more, and a crash is tolerated",
+        says: "improvement: each request is acknowledged at once; a process that does not acknowledge counts as crashed, so a crash is tolerated",
         shown: &[
             Shown {
-                case: "harmless crashes where a timeout is right",
+                case: "in a synchronous system, crashes without harm",
                 asks: &[("tolerance ricart-agrawala-acknowledged", "faults crash")],
                 holds: |m| m.part() == 1.0,
             },
             Shown {
-                case: "every schedule of three with a crash, where a timeout is right",
+                case: "three nodes and a crash in a synchronous system, every schedule",
                 asks: &[(
                     "check ricart-agrawala-acknowledged -n 3 --requests 1,1,0 --crash 1 --synchronous",
                     "/verdict",
@@ -362,7 +362,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "where messages may be slow",
+                case: "three nodes in an asynchronous system, every schedule",
                 asks: &[(
                     "check ricart-agrawala-acknowledged -n 2 --requests 1,1 --property exclusion",
                     "/verdict",
@@ -370,14 +370,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "a process that is only slow is taken for dead, and two are inside",
+        remark: "A slow process counts as crashed, so two processes may be in the critical section.",
     },
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-everyone",
         says: "each process must always take part, even if it does not want to enter",
         shown: &[Shown {
-            case: "one asks, and all others reply",
+            case: "one of five requests: replies",
             asks: &[("run ricart-agrawala -n 5 --requests 0,0,0,0,1", "/messages/by_kind/Reply")],
             holds: |m| m.eq(m.n() - 1.0),
         }],
@@ -386,24 +386,24 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-majority",
-        says: "improvement: a simple majority is enough",
+        says: "improvement: the replies of a simple majority are enough",
         shown: &[Shown {
-            case: "a majority of replies",
+            case: "three nodes that wait for a majority of replies, every schedule",
             asks: &[(
                 "check ricart-agrawala --mistake simple-majority -n 3 --requests 1,1,0",
                 "/verdict",
             )],
             holds: |m| m.all("exhausted"),
         }],
-        remark: "a reply is no exclusive vote; what works is `voting`",
+        remark: "A reply is no exclusive vote. The algorithm `voting` has exclusive votes.",
     },
     Statement {
         chapter: "Ricart–Agrawala",
         name: "ricart-agrawala-worse",
-        says: "slower, more complicated, more expensive and less robust than the central solution",
+        says: "it is slower, more complicated, more expensive and less robust than the central solution",
         shown: &[
             Shown {
-                case: "slower: coordination delay, central and distributed",
+                case: "slower: coordination delay in T, central and distributed",
                 asks: &[
                     ("run central -n 5 --requests 0,5,5,5,5 --hold 5", "/mutex/sync_delay/mean"),
                     (
@@ -414,7 +414,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(0) < m.at(1),
             },
             Shown {
-                case: "more complicated: states of three nodes",
+                case: "more complicated: reachable states of three nodes, central and distributed",
                 asks: &[
                     ("check central -n 3", "/states"),
                     ("check ricart-agrawala -n 3", "/states"),
@@ -422,7 +422,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(0) < m.at(1),
             },
             Shown {
-                case: "more expensive: messages for an entry",
+                case: "more expensive: messages per entry, central and distributed",
                 asks: &[
                     ("run central -n 5 --requests 0,0,0,0,1", "/messages/sent"),
                     ("run ricart-agrawala -n 5 --requests 0,0,0,0,1", "/messages/sent"),
@@ -430,7 +430,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.at(0) < m.at(1),
             },
             Shown {
-                case: "less robust: harmless crashes",
+                case: "less robust: crashes without harm, central and distributed",
                 asks: &[
                     ("tolerance central", "faults crash"),
                     ("tolerance ricart-agrawala", "faults crash"),
@@ -438,6 +438,6 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.part_at(0) > m.part_at(1),
             },
         ],
-        remark: "it hands over sooner",
+        remark: "Its coordination delay is shorter than that of the central solution.",
     },
 ];

@@ -6,9 +6,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ring with lists",
         name: "ring-kinds",
-        says: "two kinds of messages: election, coordinator",
+        says: "there are two kinds of messages: ELECTION and COORDINATOR",
         shown: &[Shown {
-            case: "",
+            case: "messages of a run by kind",
             asks: &[("run ring-list -n 8 --down 7 --initiators 5", "/messages/by_kind")],
             holds: |m| m.keys() == ["Coordinator", "Election"],
         }],
@@ -17,23 +17,23 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ring with lists",
         name: "ring-author",
-        says: "the algorithm is that of Chang and Roberts, 1979",
+        says: "this is the algorithm of Chang and Roberts, 1979",
         shown: &[Shown {
-            case: "it and theirs, on ids that fall in the direction of the messages",
+            case: "ids fall in the direction of the messages: messages of this algorithm and of Chang–Roberts",
             asks: &[
                 ("run ring-list -n 8 --ids desc", "/messages/sent"),
                 ("run chang-roberts -n 8 --ids desc", "/messages/sent"),
             ],
             holds: |m| m.same(),
         }],
-        remark: "it collects lists, and no message is dropped for a higher one: theirs is the one in the report",
+        remark: "This algorithm collects lists, and drops no message in favour of a higher id. The algorithm of 1979 is the one in the report.",
     },
     Statement {
         chapter: "Ring with lists",
         name: "ring-assumes",
-        says: "each process has an id of its own, and the ring is directed",
+        says: "each process has a unique id, and the ring is directed",
         shown: &[Shown {
-            case: "",
+            case: "assumptions; topologies",
             asks: &[("list ring-list", "/assumes"), ("list ring-list", "/topologies")],
             holds: |m| m.has_at(0, "unique-ids") && m.has_at(1, "directed ring"),
         }],
@@ -42,33 +42,33 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ring with lists",
         name: "ring-skip",
-        says: "a process knows the further nodes, so that it skips a successor that it cannot reach",
+        says: "a process knows further nodes of the ring, so it can skip a successor that it cannot reach",
         shown: &[
             Shown {
-                case: "one is down from the start: nodes that know the leader",
+                case: "one of eight crashed before the start: nodes that know the leader",
                 asks: &[("run ring-list -n 8 --down 3 --initiators 0", "/election/agreeing")],
                 holds: |m| m.eq(m.n() - 1.0),
             },
             Shown {
-                case: "one fails with the message in hand",
+                case: "a process crashes while it has the message",
                 asks: &[("run ring-list -n 8 --initiators 0 --fault crash:3@1.5", "/verdict")],
                 holds: |m| m.all("ok"),
             },
         ],
-        remark: "who fails with the message in hand takes it along (mode=hardened goes on)",
+        remark: "The message is lost with the process that crashes (mode=hardened sends it again).",
     },
     Statement {
         chapter: "Ring with lists",
         name: "ring-faults",
-        says: "all processes are active, and there are no faults",
+        says: "the assumption that all processes are active and free of faults is necessary",
         shown: &[
             Shown {
-                case: "it is needed: a crash stops the election",
+                case: "a crash stops the election",
                 asks: &[("run ring-list -n 8 --initiators 0 --fault crash:3@1.5", "/verdict")],
                 holds: |m| m.all("stuck"),
             },
             Shown {
-                case: "the same with a rule for crashes (mode=hardened)",
+                case: "a crash stops the election even with a rule for crashes (mode=hardened)",
                 asks: &[(
                     "run ring-list -n 8 --initiators 0 --fault crash:3@1.5 --set mode=hardened",
                     "/verdict",
@@ -81,38 +81,38 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ring with lists",
         name: "ring-finish",
-        says: "the code as printed",
+        says: "the printed code is right",
         shown: &[
             Shown {
-                case: "HOLD_ELECTION and CONTINUE_ELECTION",
+                case: "HOLD_ELECTION and CONTINUE_ELECTION, every schedule",
                 asks: &[("check ring-list -n 3", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "FINISH_ELECTION does not pass the result on",
+                case: "FINISH_ELECTION, which does not forward the result",
                 asks: &[("check ring-list --mistake no-forward -n 3 --initiators 0", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "only one neighbour learns the result",
+        remark: "With the printed FINISH_ELECTION, only one neighbour learns the result.",
     },
     Statement {
         chapter: "Ring with lists",
         name: "ring-lists",
-        says: "example: 4 starts with [4], then [2,4], [1,2,4]; the highest on the list is the coordinator",
+        says: "example: 4 starts with [4], then [2,4], [1,2,4]; the highest id on the list becomes coordinator",
         shown: &[Shown {
-            case: "the next after 4, 2, 1 is 5: the leader",
+            case: "a ring of 4, 2, 1, 5: id of the leader",
             asks: &[("run ring-list --ids 4,2,1,5 --initiators 4", "/election/leader")],
             holds: |m| m.eq(5.0),
         }],
-        remark: "the picture as far as it can be restored",
+        remark: "The source's picture is partly illegible.",
     },
     Statement {
         chapter: "Ring with lists",
         name: "ring-two",
-        says: "several may start",
+        says: "several processes may start",
         shown: &[Shown {
-            case: "of eight, 2 and 5: the leader, and 7 is down",
+            case: "2 and 5 of eight start, 7 has crashed: id of the leader",
             asks: &[("run ring-list -n 8 --down 7 --initiators 2,5", "/election/leader")],
             holds: |m| m.eq(6.0),
         }],
@@ -121,20 +121,20 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ring with lists",
         name: "ring-cost",
-        says: "worst case: 2(n − 1) messages",
+        says: "the worst case is 2(n − 1) messages",
         shown: &[
             Shown {
-                case: "one starts, and one is down",
+                case: "one initiator, one crashed process: messages",
                 asks: &[("run ring-list -n 8 --down 7 --initiators 5", "/messages/sent")],
                 holds: |m| m.eq(2.0 * (m.n() - 1.0)),
             },
             Shown {
-                case: "one starts, and nobody is down: 2n",
+                case: "one initiator, no crashed process, so 2n messages",
                 asks: &[("run ring-list -n 8 --initiators 5", "/messages/sent")],
                 holds: |m| m.x() <= 2.0 * (m.n() - 1.0),
             },
             Shown {
-                case: "two start: 2n each",
+                case: "two initiators, so 2n messages for each",
                 asks: &[("run ring-list -n 8 --initiators 2,5", "/messages/sent")],
                 holds: |m| m.x() <= 2.0 * (m.n() - 1.0),
             },
@@ -144,9 +144,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ring with lists",
         name: "ring-half",
-        says: "n − 1 election messages and n − 1 coordinator messages",
+        says: "of these, n − 1 are ELECTION messages and n − 1 are COORDINATOR messages",
         shown: &[Shown {
-            case: "",
+            case: "ELECTION and COORDINATOR messages",
             asks: &[
                 ("run ring-list -n 8 --down 7 --initiators 5", "/messages/by_kind/Election"),
                 ("run ring-list -n 8 --down 7 --initiators 5", "/messages/by_kind/Coordinator"),
@@ -158,7 +158,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Ring with lists",
         name: "ring-built",
-        says: "a logical ring must be built",
+        says: "the algorithm needs a logical ring",
         shown: &[
             Shown {
                 case: "topologies",
@@ -166,7 +166,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.has("directed ring"),
             },
             Shown {
-                case: "exit code on a path",
+                case: "a path is refused: exit code",
                 asks: &[("run ring-list -n 4 --topology path", "exit")],
                 holds: |m| !m.eq(0.0),
             },

@@ -9,12 +9,12 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "the condition on R and I is sufficient for mutual exclusion",
         shown: &[
             Shown {
-                case: "the new algorithm",
+                case: "the new algorithm, every schedule",
                 asks: &[("check sanders -n 4 --property exclusion", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "if a process informs one that it does not ask",
+                case: "a process informs one that it does not request from (I ⊄ R)",
                 asks: &[(
                     "check sanders --mistake inform-unasked -n 3 --set structure=0:0/0,2+1:1/1,2+2:2 --requests 1,1,0",
                     "/verdict",
@@ -22,12 +22,12 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "I ⊆ R is needed, too",
+        remark: "I ⊆ R is necessary, too.",
     },
     Statement {
         chapter: "Sanders",
         name: "sanders-basic",
-        says: "not free of deadlocks; solved as with Maekawa",
+        says: "the basic form is not free of deadlocks, and Maekawa's rules solve this",
         shown: &[
             Shown {
                 case: "the basic form",
@@ -35,7 +35,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("deadlock"),
             },
             Shown {
-                case: "solved",
+                case: "with Maekawa's rules, every schedule",
                 asks: &[("check sanders -n 4", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
@@ -48,25 +48,25 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "|I − {i}| + 2|R − {i}| ≤ Z ≤ |I − {i}| + 2|R − {i}| + D",
         shown: &[
             Shown {
-                case: "the least: Z₁ = Z₂ = 2, Z₃ = Z₄ = 6, alone",
+                case: "lower bounds Z₁ = Z₂ = 2, Z₃ = Z₄ = 6, each process alone: messages",
                 asks: &[("run sanders -n 4 --script {0..3}@0", "/messages/sent")],
                 holds: |m| m.at(0) == 2.0 && m.at(1) == 2.0 && m.at(2) == 6.0 && m.at(3) == 6.0,
             },
             Shown {
-                case: "the most: 10 + 10 + 15 + 15 if all ask once",
+                case: "upper bounds 10 + 10 + 15 + 15, all request once, the worst of all schedules: messages",
                 asks: &[("check sanders -n 4 --count-messages", "/messages/1")],
                 holds: |m| m.x() <= 50.0,
             },
         ],
-        remark: "the upper bounds are loose",
+        remark: "The upper bounds are not reached.",
     },
     Statement {
         chapter: "Sanders",
         name: "sanders-new",
-        says: "the new algorithm: 2 ≤ Z₁, Z₂ ≤ 10 and 6 ≤ Z₃, Z₄ ≤ 15",
+        says: "the new algorithm has 2 ≤ Z₁, Z₂ ≤ 10 and 6 ≤ Z₃, Z₄ ≤ 15",
         shown: &[
             Shown {
-                case: "one and two of them: 2 to 10 for each",
+                case: "processes 1 and 2: fewest and most messages, between 2 · 2 and 2 · 10",
                 asks: &[
                     ("check sanders -n 4 --requests 1,1,0,0 --count-messages", "/messages/0"),
                     ("check sanders -n 4 --requests 1,1,0,0 --count-messages", "/messages/1"),
@@ -74,7 +74,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.each(|x| (4.0..=20.0).contains(&x)),
             },
             Shown {
-                case: "3 and 4: 6 to 15 for each",
+                case: "processes 3 and 4: fewest and most messages, between 2 · 6 and 2 · 15",
                 asks: &[
                     ("check sanders -n 4 --requests 0,0,1,1 --count-messages", "/messages/0"),
                     ("check sanders -n 4 --requests 0,0,1,1 --count-messages", "/messages/1"),
@@ -90,7 +90,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "Ricart–Agrawala is the case I = {i}, R = all: 2(N − 1) ≤ Z ≤ 2(N − 1) + N",
         shown: &[
             Shown {
-                case: "one entry of three: 2(N − 1)",
+                case: "one entry of three processes: 2(N − 1) messages",
                 asks: &[(
                     "run sanders -n 3 --set structure=ricart-agrawala --script 0@0",
                     "/messages/sent",
@@ -98,7 +98,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(4.0),
             },
             Shown {
-                case: "three entries of three: the most of all runs",
+                case: "three entries of three processes, the worst of all schedules: at most 3 · 7 messages",
                 asks: &[(
                     "check sanders -n 3 --set structure=ricart-agrawala --count-messages",
                     "/messages/1",
@@ -113,7 +113,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         name: "sanders-maekawa",
         says: "Maekawa is the case I = R = quorum",
         shown: &[Shown {
-            case: "alone: the messages of both, for node 8 of 13",
+            case: "node 8 of 13 alone, Sanders and Maekawa: messages",
             asks: &[
                 (
                     "run sanders -n 13 --set structure=maekawa --requests 0,0,0,0,0,0,0,1,0,0,0,0,0",
@@ -131,15 +131,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Sanders",
         name: "sanders-matrix",
-        says: "the matrix of delays: T from 1 and 2, 2T from 3 and 4, 0 on the diagonal",
+        says: "matrix of delays: T from processes 1 and 2, 2T from 3 and 4, 0 on the diagonal",
         shown: &[Shown {
-            case: "the twelve pairs",
+            case: "delays in T from each process (row) to each other",
             asks: &[("costs sanders --matrix --nodes 4", "/0/delays")],
             holds: |m| {
                 m.text(0)
                     == "[[null,1.0,1.0,1.0],[1.0,null,1.0,1.0],[2.0,2.0,null,2.0],[2.0,2.0,2.0,null]]"
             },
         }],
-        remark: "the 0 on the diagonal is a convention: who enters again asks again",
+        remark: "The 0 on the diagonal is a convention: a process that enters again must request again.",
     },
 ];

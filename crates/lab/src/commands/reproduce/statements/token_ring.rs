@@ -8,7 +8,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         name: "token-ring-one",
         says: "there is exactly one token",
         shown: &[Shown {
-            case: "every schedule of three: never two",
+            case: "three processes, every schedule: never two tokens",
             asks: &[("check token-ring -n 3 --property token", "/verdict")],
             holds: |m| m.all("exhausted"),
         }],
@@ -17,9 +17,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Token ring",
         name: "token-ring-correct",
-        says: "safety and liveness are fulfilled",
+        says: "the algorithm is safe and live",
         shown: &[Shown {
-            case: "every schedule of three",
+            case: "three processes, every schedule",
             asks: &[("check token-ring -n 3", "/verdict")],
             holds: |m| m.all("exhausted"),
         }],
@@ -28,15 +28,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Token ring",
         name: "token-ring-once",
-        says: "who has the token may enter, but only once",
+        says: "the owner of the token may enter once, and then passes the token on",
         shown: &[
             Shown {
-                case: "two, of which one asks three times: it overtakes the other once at most",
+                case: "two processes, one of them with three requests: it overtakes the other at most once",
                 asks: &[("check token-ring -n 2 --requests 3,1 --property bypass:1", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "who keeps the token and enters again",
+                case: "a process that keeps the token and enters again",
                 asks: &[(
                     "check token-ring --mistake keeps-token -n 2 --requests 3,1 --property bypass:1",
                     "/property",
@@ -49,9 +49,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Token ring",
         name: "token-ring-order",
-        says: "happened-before order is not fulfilled",
+        says: "entries need not follow the happened-before order",
         shown: &[Shown {
-            case: "",
+            case: "three processes with application messages, every schedule",
             asks: &[("check token-ring -n 3 --app-messages 1 --property order", "/property")],
             holds: |m| m.all("happened-before order"),
         }],
@@ -60,15 +60,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Token ring",
         name: "token-ring-bypass",
-        says: "at most, a process waits until all others have been inside once",
+        says: "a process waits at most until all others have entered once",
         shown: &[
             Shown {
-                case: "the most entries of others during a wait: N − 1",
+                case: "entries of others during a wait: at most N − 1",
                 asks: &[("run token-ring -n 5 --entries 20 --hold 5", "/mutex/max_bypass")],
                 holds: |m| m.eq(m.n() - 1.0),
             },
             Shown {
-                case: "every schedule of three",
+                case: "three processes, every schedule",
                 asks: &[("check token-ring -n 3 --requests 2,1,1 --property bypass:2", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
@@ -78,15 +78,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Token ring",
         name: "token-ring-lost",
-        says: "a lost token must be made anew by a coordinator",
+        says: "a coordinator must replace a lost token",
         shown: &[
             Shown {
-                case: "without that",
+                case: "without a replacement",
                 asks: &[("run token-ring -n 5 --entries 3 --fault lose:/Token#4", "/verdict")],
                 holds: |m| m.all("stuck"),
             },
             Shown {
-                case: "(ours) with patience=1 a process asks round, and makes one",
+                case: "(ours) with patience=1, a process asks the others and then makes a new token",
                 asks: &[(
                     "run token-ring -n 5 --entries 3 --fault lose:/Token#4 --set patience=1",
                     "/verdict",
@@ -99,9 +99,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Token ring",
         name: "token-ring-long-stay",
-        says: "the loss is hard to notice: it may be a very long stay in the critical section",
+        says: "a loss is hard to detect: it looks like a very long stay in the critical section",
         shown: &[Shown {
-            case: "who waits, and entries, after 60 T: a long stay, and a lost token",
+            case: "60 T after a long stay began, and after the token was lost: waiting process of each, entries of each",
             asks: &[
                 ("run token-ring -n 4 --script 1@0,2@0.5 --hold 100 --time-limit 60", "/waiting"),
                 (
@@ -127,7 +127,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "no process may crash",
         shown: &[
             Shown {
-                case: "without rules for crashes: no process is told, and no token is made anew",
+                case: "without a failure detector or a replacement of the token",
                 asks: &[(
                     "run token-ring -n 5 --entries 3 --fault crash:2@4 --detect-after never",
                     "/verdict",
@@ -135,19 +135,19 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("stuck"),
             },
             Shown {
-                case: "with a failure detector: harmless crashes",
+                case: "with a failure detector: crashes without harm",
                 asks: &[("tolerance token-ring", "faults crash")],
                 holds: |m| m.part() < 1.0,
             },
         ],
-        remark: "a crashed process is skipped, and its token made anew: the others are served",
+        remark: "The others skip the crashed process and replace its token.",
     },
     Statement {
         chapter: "Perpetuum mobile",
         name: "perpetuum-one",
-        says: "if nearly all always want to enter: one message between two entries, nearly optimal",
+        says: "if nearly all always request, there is one message between two entries, which is nearly optimal",
         shown: &[Shown {
-            case: "500 entries of five: messages for an entry, at most 1.01",
+            case: "500 entries of five processes: messages per entry, at most 1.01",
             asks: &[(
                 "run token-ring -n 5 --set mode=perpetual --entries 100 --time-limit 1000",
                 "/mutex/messages_per_entry",
@@ -159,10 +159,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Perpetuum mobile",
         name: "perpetuum-wait",
-        says: "else: waiting for the token N/2 on average",
+        says: "if few processes request, a request waits N/2 · T for the token on average",
         shown: &[
             Shown {
-                case: "a request at each of the five places of the token",
+                case: "the token at each of five distances: mean wait in T",
                 asks: &[(
                     "run token-ring -n 5 --set mode=perpetual --script 2@10.5,2@22.5,2@34.5,2@46.5,2@58.5 --hold 0 --time-limit 100",
                     "/mutex/wait/mean",
@@ -170,7 +170,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(m.n() / 2.0),
             },
             Shown {
-                case: "from 0 to N",
+                case: "the longest distance: wait in T",
                 asks: &[(
                     "run token-ring -n 5 --set mode=perpetual --requests 40,0,0,0,0 --time-limit 2000",
                     "/mutex/wait/max",
@@ -183,9 +183,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Perpetuum mobile",
         name: "perpetuum-unbounded",
-        says: "messages without bound, even if no node wants to enter",
+        says: "the number of messages is unbounded, even if no node requests",
         shown: &[Shown {
-            case: "in 100 T and in 200 T: twice as many",
+            case: "messages in 100 T and in 200 T",
             asks: &[
                 (
                     "run token-ring -n 5 --set mode=perpetual --requests 0,0,0,0,0 --time-limit 100",
@@ -198,15 +198,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
             ],
             holds: |m| m.at(0) > 99.0 && m.at(1) > 199.0,
         }],
-        remark: "parking the token (ours) takes none",
+        remark: "A token that parks (ours) needs no message.",
     },
     Statement {
         chapter: "Perpetuum mobile",
         name: "token-ring-delay",
-        says: "(literature) coordination delay: T to (N − 1)T",
+        says: "(literature) the coordination delay is T to (N − 1)T",
         shown: &[
             Shown {
-                case: "to the one before",
+                case: "to the process before the holder: delay in T",
                 asks: &[(
                     "run token-ring -n 5 --script 0@0,4@0.5 --hold 5",
                     "/mutex/sync_delay/max",
@@ -214,7 +214,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(m.n() - 1.0),
             },
             Shown {
-                case: "to the next one",
+                case: "to the process after the holder: delay in T",
                 asks: &[(
                     "run token-ring -n 5 --script 0@0,1@0.5 --hold 5",
                     "/mutex/sync_delay/max",

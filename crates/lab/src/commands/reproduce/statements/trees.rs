@@ -8,24 +8,24 @@ pub(super) const STATEMENTS: &[Statement] = &[
         name: "virtual-tree-registry",
         says: "nodes learn some addresses of others beforehand, for example from a registry",
         shown: &[Shown {
-            case: "with two links each of eight: nodes in the tree",
+            case: "eight nodes with two links each: nodes in the tree",
             asks: &[("run virtual-tree -n 8 --topology ring", "/election/agreeing")],
             holds: |m| m.eq(8.0),
         }],
-        remark: "the addresses are the links of the topology",
+        remark: "The links of the topology stand for these addresses.",
     },
     Statement {
         chapter: "Trees",
         name: "virtual-tree-levels",
-        says: "the root has level 0; the parent is the neighbour nearest to the root",
+        says: "the root has level 0; the neighbour nearest to the root becomes the parent",
         shown: &[
             Shown {
-                case: "every schedule: the parents form a tree",
+                case: "the parents form a tree, every schedule",
                 asks: &[("check virtual-tree -n 3 --property tree", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "the last one learns its root after so many T: the ring of 12 and the star",
+                case: "time until all know the root, on a ring of 12 and on a star of 12, in T",
                 asks: &[
                     ("run virtual-tree -n 12 --topology ring", "/election/time_to_all"),
                     ("run virtual-tree -n 12 --topology star", "/election/time_to_all"),
@@ -38,10 +38,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Trees",
         name: "virtual-tree",
-        says: "the code of connect()",
+        says: "the code of connect() is right",
         shown: &[
             Shown {
-                case: "with a comparison that leaves out those without a parent",
+                case: "with a comparison that excludes neighbours without a parent, every schedule",
                 asks: &[("check virtual-tree -n 2 --topology path --property tree", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
@@ -54,15 +54,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "level -1 looks nearest, and equal levels count",
+        remark: "A neighbour without a parent has level −1 and looks nearest. The comparison also accepts equal levels.",
     },
     Statement {
         chapter: "Trees",
         name: "virtual-tree-reselect",
-        says: "when the link to the parent breaks, the choice is repeated",
+        says: "when the link to the parent breaks, a node chooses a parent again",
         shown: &[
             Shown {
-                case: "the parent crashes: nodes that know the root",
+                case: "the parent of a node crashes: nodes that know the root",
                 asks: &[(
                     "run virtual-tree -n 6 --topology ring --fault crash:1@20",
                     "/election/agreeing",
@@ -70,7 +70,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.eq(5.0),
             },
             Shown {
-                case: "if no node takes its own descendant",
+                case: "no node chooses its own descendant, every schedule",
                 asks: &[(
                     "check virtual-tree -n 4 --topology path --initiators 0 --crash 1 --property tree",
                     "/verdict",
@@ -78,7 +78,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "if it takes the nearest neighbour that is left, as the slide says",
+                case: "a node chooses the nearest neighbour that is left, as on the slide",
                 asks: &[(
                     "check virtual-tree --mistake naive-reselect -n 4 --topology path --initiators 0 --crash 1 --property tree",
                     "/verdict",
@@ -86,15 +86,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "the nearest may be its own child",
+        remark: "The nearest neighbour may be its own child.",
     },
     Statement {
         chapter: "Trees",
         name: "tree-waves",
-        says: "three waves: explorers go to the leaves, echoes come back with the highest id, the result goes to all",
+        says: "there are three waves: explorers go to the leaves, echoes return with the highest id, the result goes to all",
         shown: &[
             Shown {
-                case: "kinds of messages",
+                case: "messages of a run by kind",
                 asks: &[(
                     "run tree-wave -n 7 --topology tree:2 --initiators 0",
                     "/messages/by_kind",
@@ -102,7 +102,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.keys() == ["Echo", "Explore", "Info"],
             },
             Shown {
-                case: "(ours) messages: 3n + k − 4, with k = 1 and 2 that start",
+                case: "(ours) 3n + k − 4 messages with k = 1 and k = 2 initiators",
                 asks: &[
                     ("run tree-wave -n 7 --topology tree:2 --initiators 0", "/messages/sent"),
                     ("run tree-wave -n 7 --topology tree:2 --initiators 3,4", "/messages/sent"),
@@ -123,7 +123,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         says: "a leaf answers an explorer with its own id",
         shown: &[
             Shown {
-                case: "if a leaf that starts echoes, too",
+                case: "with an echo of leaves that start, every schedule",
                 asks: &[("check tree-wave -n 4 --topology path --initiators 0,3", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
@@ -136,14 +136,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "a leaf that starts itself never echoes",
+        remark: "As printed, a leaf that starts the election sends no echo.",
     },
     Statement {
         chapter: "Trees",
         name: "tree-highest",
-        says: "after k − 1 echoes an inner node sends the maximum over the last link; if one more echo arrives there, the maximum of both is the highest id",
+        says: "after k − 1 echoes, an inner node sends the maximum over its last link; if an echo comes over that link, too, the larger of both is the highest id",
         shown: &[Shown {
-            case: "who starts: 0, 3, or 6: the leader of 0 to 6",
+            case: "initiator 0, 3 and 6 of seven nodes: id of the leader",
             asks: &[
                 ("run tree-wave -n 7 --topology tree:2 --initiators 0", "/election/leader"),
                 ("run tree-wave -n 7 --topology tree:2 --initiators 3", "/election/leader"),
@@ -156,15 +156,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Trees",
         name: "adoption-waves",
-        says: "explorers and echoes as on trees, with the id of their initiator; the highest initiator wins",
+        says: "explorers and echoes work as on trees, with the id of their initiator; the highest initiator wins",
         shown: &[
             Shown {
-                case: "every schedule on a ring of four",
+                case: "a ring of four, every schedule",
                 asks: &[("check adoption -n 4 --topology ring --initiators all", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "initiators 2 and 5 of 0 to 7: the leader",
+                case: "initiators 2 and 5 of eight: id of the leader",
                 asks: &[("run adoption -n 8 --topology ring --initiators 2,5", "/election/leader")],
                 holds: |m| m.eq(5.0),
             },
@@ -174,9 +174,9 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Trees",
         name: "adoption-equal",
-        says: "an explorer with the id of the mark: the link is not part of the tree",
+        says: "if an explorer has the id of the mark, its link does not belong to the tree",
         shown: &[Shown {
-            case: "on a ring of eight, echoes over the n − 1 links of the tree only",
+            case: "a ring of eight: echoes, only over the n − 1 links of the tree",
             asks: &[("run adoption -n 8 --topology ring --initiators 2", "/messages/by_kind/Echo")],
             holds: |m| m.eq(m.n() - 1.0),
         }],
@@ -187,7 +187,7 @@ pub(super) const STATEMENTS: &[Statement] = &[
         name: "adoption-lower",
         says: "an explorer with a lower id than the mark is ignored",
         shown: &[Shown {
-            case: "messages with initiators 5, and with 5 and 2: less than twice as many",
+            case: "initiator 5, and initiators 2 and 5: messages, less than twice as many",
             asks: &[
                 ("run adoption -n 8 --topology ring --initiators 5", "/messages/sent"),
                 ("run adoption -n 8 --topology ring --initiators 2,5", "/messages/sent"),
@@ -199,10 +199,10 @@ pub(super) const STATEMENTS: &[Statement] = &[
     Statement {
         chapter: "Trees",
         name: "adoption-case-3",
-        says: "an explorer between the mark and the node's id is sent back as it is",
+        says: "an explorer with an id between the mark and the node's own id is returned unchanged",
         shown: &[
             Shown {
-                case: "with the id of the node that sends it",
+                case: "returned with the id of the node that returns it, every schedule",
                 asks: &[("check adoption -n 3 --topology path --ids 2,1,3", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
@@ -215,20 +215,20 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "its wave takes the link for done",
+        remark: "The wave of the returned explorer takes the link for finished.",
     },
     Statement {
         chapter: "Trees",
         name: "adoption-first",
-        says: "a higher explorer adopts the node, and goes on over its former parent link",
+        says: "an explorer with a higher id adopts the node, and goes on over the link to its former parent",
         shown: &[
             Shown {
-                case: "with a rule for the first contact: over all other links",
+                case: "with a rule for the first explorer, which goes on over all other links, every schedule",
                 asks: &[("check adoption -n 3 --topology path --initiators 0", "/verdict")],
                 holds: |m| m.all("exhausted"),
             },
             Shown {
-                case: "as printed: a new node has no former parent",
+                case: "as printed, where a new node has no former parent",
                 asks: &[(
                     "check adoption --mistake no-flood -n 3 --topology path --initiators 0",
                     "/verdict",
@@ -236,14 +236,14 @@ pub(super) const STATEMENTS: &[Statement] = &[
                 holds: |m| m.all("exhausted"),
             },
         ],
-        remark: "the four cases say nothing of the first contact",
+        remark: "The source's four cases do not cover the first explorer.",
     },
     Statement {
         chapter: "Trees",
         name: "adoption-any",
-        says: "for any topology",
+        says: "the algorithm works on any topology",
         shown: &[Shown {
-            case: "a ring, a grid, a random graph, a complete one: nodes that agree, of 12",
+            case: "ring, grid, random graph and complete graph of 12: nodes that agree",
             asks: &[
                 ("run adoption -n 12 --topology ring", "/election/agreeing"),
                 ("run adoption -n 12 --topology grid", "/election/agreeing"),
