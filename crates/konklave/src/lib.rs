@@ -89,7 +89,7 @@ pub use lock_algorithm::LockAlgorithm;
 pub use multi::{Guards, LockAll};
 #[cfg(feature = "tls")]
 pub use net::tls::Tls;
-pub use node::{Events, Node};
+pub use node::{Events, Node, QuorumWatch};
 #[doc(hidden)]
 pub use rate_limiter::RateLimiter;
 pub use session::Session;
