@@ -72,9 +72,7 @@ mod session;
 mod shared;
 mod status;
 mod store;
-mod table;
 pub mod testing;
-mod token;
 mod wire;
 
 pub use barrier::Barrier;
@@ -84,6 +82,7 @@ pub use error::Error;
 pub use fence::FenceGate;
 pub use flight::RecordedMessage;
 pub use group::{Group, GroupEvent, GroupMember, GroupView, Snapshot};
+pub use konklave_algorithms::group::Token;
 pub use lock::{Guard, Handover, LockRequest, State};
 pub use lock_algorithm::LockAlgorithm;
 pub use multi::{Guards, LockAll};
@@ -97,8 +96,9 @@ pub use status::{
     Event, Holder, LockStatus, Loss, MemberStatus, Outsider, Quorum, Refused, Remedy, Status,
     Waiter, Why, WhyState,
 };
-pub use token::Token;
 pub use wire::MAX_MESSAGE;
+
+use konklave_algorithms::group::{table, token};
 
 /// The id of a node: a small number, kept in its data directory.
 pub type NodeId = u32;

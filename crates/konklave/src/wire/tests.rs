@@ -11,9 +11,9 @@ use proptest::prelude::{
 
 use super::*;
 use crate::core::{FoundingMessage, PeerStatus};
-use crate::lifted::{LockMessage, LockNote, NotedClaim, Report};
+use crate::lifted::{LockMessage, LockNote, NotedClaim};
 use crate::lock_algorithm::LockAlgorithm;
-use crate::table::{ClaimId, Key, LockMode, Op, Payload, Space, Table};
+use crate::table::{ClaimId, Key, LockMode, Op, Payload, Report, Space, Table};
 use crate::token::Token;
 
 fn view_id() -> ViewId {

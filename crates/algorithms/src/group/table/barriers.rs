@@ -1,13 +1,13 @@
 //! Barriers: nobody passes before the given number of parties has arrived.
 
-use konklave_algorithms::group::Member;
 use serde::{Deserialize, Serialize};
 
 use super::{ClaimId, Name, Outcome, Table};
+use crate::group::Member;
 
 /// The parties that have arrived at a barrier.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct BarrierState {
+pub struct BarrierState {
     of: u32,
     pub(super) arrived: Vec<ClaimId>,
 }
@@ -53,7 +53,7 @@ mod tests {
     use konklave_process::ProcessId;
 
     use super::*;
-    use crate::table::Op;
+    use crate::group::table::Op;
 
     fn claim(id: u32) -> ClaimId {
         let member = Member { id: ProcessId(id), incarnation: 1 };

@@ -2,25 +2,27 @@
 
 use std::sync::Arc;
 
-use konklave_algorithms::group::Member;
 use serde::{Deserialize, Serialize};
 
 use super::{ClaimId, Name, Outcome, Payload, Table};
+use crate::group::Member;
 
 /// A group of the application.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct AppGroup {
+pub struct AppGroup {
     /// Most senior first.
-    pub(crate) members: Vec<AppMember>,
+    pub members: Vec<AppMember>,
 }
 
 /// A member.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct AppMember {
-    pub(crate) claim: ClaimId,
-    pub(crate) label: Arc<str>,
+pub struct AppMember {
+    /// The claim.
+    pub claim: ClaimId,
+    /// For people.
+    pub label: Arc<str>,
     /// While it has no state: the donor that was asked for it.
-    pub(crate) waits_for: Option<ClaimId>,
+    pub waits_for: Option<ClaimId>,
 }
 
 impl Table {

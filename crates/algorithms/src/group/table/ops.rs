@@ -3,45 +3,59 @@
 use std::fmt;
 use std::sync::Arc;
 
-use konklave_algorithms::group::Member;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::barriers::BarrierState;
 use super::{AppGroup, AppMember, Lock, Name};
-use crate::lifted::Summary;
-use crate::lock::LONGEST;
-use crate::token::Token;
-use crate::wire::MAX_MESSAGE;
+use crate::group::{Member, Token};
 
 /// The kind of a name: a lock and a semaphore may have the same name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Space {
+pub enum Space {
+    /// A lock.
     Lock,
+    /// A semaphore.
     Semaphore,
+    /// A campaign.
     Campaign,
 }
 
 /// The key of a lock, semaphore or campaign.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Key {
-    pub(crate) space: Space,
+pub struct Key {
+    /// The kind.
+    pub space: Space,
+    /// The name.
     #[serde(deserialize_with = "text")]
-    pub(crate) name: Name,
+    pub name: Name,
 }
 
 /// Deserialises text by copying it once.
-pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
-    <&str>::deserialize(deserializer).map(Arc::from)
+pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    struct Text;
+    impl Visitor<'_> for Text {
+        type Value = Arc<str>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("text")
+        }
+        fn visit_str<E>(self, text: &str) -> Result<Arc<str>, E> {
+            Ok(text.into())
+        }
+    }
+    deserializer.deserialize_str(Text)
 }
 
 /// How a lock is held.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum LockMode {
+pub enum LockMode {
+    /// Alone.
     Exclusive,
+    /// Together with other shared holders.
     Shared,
     /// One of `of` permits.
     Permit {
+        /// The number of permits.
         of: u32,
     },
 }
@@ -49,23 +63,32 @@ pub(crate) enum LockMode {
 /// Identifies a claim: a request, and later the grant that answers it. It consists of a member's incarnation,
 /// one of its sessions, and the number of the request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct ClaimId {
-    pub(crate) member: Member,
-    pub(crate) session: u32,
-    pub(crate) number: u64,
+pub struct ClaimId {
+    /// The member.
+    pub member: Member,
+    /// Its session.
+    pub session: u32,
+    /// The number of the request.
+    pub number: u64,
 }
 
 /// Bytes of the application.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Payload(pub(crate) Arc<[u8]>);
+pub struct Payload(
+    /// The bytes.
+    pub Arc<[u8]>,
+);
 
 /// An operation that a member submits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Op {
+pub enum Op {
     /// Requests a lock.
     Acquire {
+        /// The claim.
         claim: ClaimId,
+        /// The lock.
         key: Key,
+        /// How it is wanted.
         mode: LockMode,
         /// Whether to wait while a session uses the lock.
         wait: bool,
@@ -81,43 +104,133 @@ pub(crate) enum Op {
     },
     /// Takes over a fenced grant of an earlier incarnation of the same process: its holder has gone on, and its
     /// deadline has not passed.
-    Adopt { claim: ClaimId, key: Key, token: Token },
+    Adopt {
+        /// The claim that takes over.
+        claim: ClaimId,
+        /// The lock.
+        key: Key,
+        /// The token of the grant, or of a later local grant under it.
+        token: Token,
+    },
     /// Releases a grant, or withdraws a queued request.
-    Release { claim: ClaimId, key: Key },
+    Release {
+        /// The claim.
+        claim: ClaimId,
+        /// The lock.
+        key: Key,
+    },
     /// The holder's node has passed the lock to its own queued request `to`, the next one.
-    Pass { key: Key, from: ClaimId, to: ClaimId, token: Token },
+    Pass {
+        /// The lock.
+        key: Key,
+        /// The claim that held it.
+        from: ClaimId,
+        /// The queued claim that holds it now.
+        to: ClaimId,
+        /// The token of the local grant.
+        token: Token,
+    },
     /// Withdraws a queued request.
-    Cancel { claim: ClaimId, key: Key },
+    Cancel {
+        /// The claim.
+        claim: ClaimId,
+        /// The lock.
+        key: Key,
+    },
     /// The holder's node denies a request that does not wait: a session uses the lock.
-    Deny { claim: ClaimId, key: Key },
+    Deny {
+        /// The claim that does not wait.
+        claim: ClaimId,
+        /// The lock.
+        key: Key,
+    },
     /// Releases the fenced grants of this member whose leases are this long, in milliseconds, or shorter: they
     /// have expired.
-    LeaseExpired { member: Member, lease: u32 },
+    LeaseExpired {
+        /// The excluded member.
+        member: Member,
+        /// The longest lease that has expired.
+        lease: u32,
+    },
     /// Revokes the grants under a key; with a token, only that one.
-    Revoke { claim: ClaimId, key: Key, token: Option<Token> },
+    Revoke {
+        /// The operator's request.
+        claim: ClaimId,
+        /// The lock.
+        key: Key,
+        /// The grant to revoke.
+        token: Option<Token>,
+    },
     /// Arrives at a barrier for `of` parties.
-    Arrive { claim: ClaimId, name: Name, of: u32 },
+    Arrive {
+        /// The claim.
+        claim: ClaimId,
+        /// The barrier.
+        name: Name,
+        /// The number of parties.
+        of: u32,
+    },
     /// Withdraws an arrival.
-    Depart { claim: ClaimId, name: Name },
+    Depart {
+        /// The claim.
+        claim: ClaimId,
+        /// The barrier.
+        name: Name,
+    },
     /// Joins a group.
-    Enter { group: Name, claim: ClaimId, label: Arc<str> },
+    Enter {
+        /// The group.
+        group: Name,
+        /// The claim.
+        claim: ClaimId,
+        /// For people.
+        label: Arc<str>,
+    },
     /// Leaves a group.
-    Exit { group: Name, claim: ClaimId },
+    Exit {
+        /// The group.
+        group: Name,
+        /// The member's claim.
+        claim: ClaimId,
+    },
     /// Sends a message to a group.
-    Say { group: Name, claim: ClaimId, payload: Payload },
+    Say {
+        /// The group.
+        group: Name,
+        /// The member's claim.
+        claim: ClaimId,
+        /// The message.
+        payload: Payload,
+    },
     /// Gives the state of a group to a new member.
-    Give { group: Name, to: ClaimId, by: ClaimId, parts: Payload },
+    Give {
+        /// The group.
+        group: Name,
+        /// The new member.
+        to: ClaimId,
+        /// The donor.
+        by: ClaimId,
+        /// The state.
+        parts: Payload,
+    },
     /// A part of the table, for a new member.
     Part(Part),
     /// The summary of a member's lifted locks, at the end of a view.
     Summary(Summary),
     /// The donor `instead_of` has not given its state for long: asks another one.
-    AskAnother { group: Name, to: ClaimId, instead_of: ClaimId },
+    AskAnother {
+        /// The group.
+        group: Name,
+        /// The new member.
+        to: ClaimId,
+        /// The silent donor.
+        instead_of: ClaimId,
+    },
 }
 
 impl Op {
     /// The lock that the operation concerns, if it concerns exactly one.
-    pub(crate) fn lock_key(&self) -> Option<&Key> {
+    pub fn lock_key(&self) -> Option<&Key> {
         match self {
             Self::Acquire { key, .. }
             | Self::Adopt { key, .. }
@@ -130,7 +243,7 @@ impl Op {
     }
 
     /// About how many bytes it takes.
-    pub(crate) fn weight(&self) -> usize {
+    pub fn weight(&self) -> usize {
         let long = match self {
             Self::Acquire { key, label, .. } => key.name.len() + label.len(),
             Self::Adopt { key, .. }
@@ -153,27 +266,27 @@ impl Op {
 }
 
 /// About how many bytes an operation takes without names, labels and messages.
-const LEAST: usize = 48;
-/// The longest operation of an application.
-pub(crate) const HEAVIEST: usize = LEAST + LONGEST + MAX_MESSAGE;
+pub const LEAST: usize = 48;
 
 /// Operations that travel together.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
 #[serde(from = "Vec<Op>")]
-pub(crate) struct Batch {
-    pub(crate) ops: Arc<Vec<Op>>,
+pub struct Batch {
+    /// The operations, in order.
+    pub ops: Arc<Vec<Op>>,
     /// Computed once, because it is read often.
     weight: usize,
 }
 
 impl Batch {
-    pub(crate) fn of(ops: Vec<Op>) -> Self {
+    /// These operations.
+    pub fn of(ops: Vec<Op>) -> Self {
         let weight = ops.iter().map(Op::weight).sum();
         Self { ops: Arc::new(ops), weight }
     }
 
     /// About how many bytes it takes.
-    pub(crate) fn weight(&self) -> usize {
+    pub fn weight(&self) -> usize {
         self.weight
     }
 }
@@ -192,51 +305,153 @@ impl Serialize for Batch {
 
 /// A part of the table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Part {
-    pub(crate) count: u64,
-    pub(crate) locks: Vec<(Key, Lock)>,
-    pub(crate) barriers: Vec<(Name, BarrierState)>,
-    pub(crate) app_groups: Vec<(Name, AppGroup)>,
+pub struct Part {
+    /// The number of tokens given in this view.
+    pub count: u64,
+    /// Locks.
+    pub locks: Vec<(Key, Lock)>,
+    /// Barriers.
+    pub barriers: Vec<(Name, BarrierState)>,
+    /// Groups of the application.
+    pub app_groups: Vec<(Name, AppGroup)>,
+}
+
+/// A member's report on its lifted locks when a view ends.
+pub type Summary = Vec<(Name, Report)>;
+
+/// One fact about a lifted lock in a member's summary.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Report {
+    /// A local session holds it.
+    Holding {
+        /// The token of the grant.
+        token: Token,
+        /// Whether the grant is lease-safe.
+        safe: bool,
+    },
+    /// A local session waits. The number: the grants there had been when the view ended, as far as this node
+    /// knows.
+    Waiting(u64),
+    /// The token is at this node, and no local session holds the lock.
+    Parked,
+    /// This member holds it lease-safe, or announced that it may.
+    Safe(Member),
+    /// This member is excluded, and its lease may not have expired.
+    Fenced(Member),
 }
 
 /// The outcome of an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// A claim was granted.
-    Granted { claim: ClaimId, key: Key, token: Token },
+    Granted {
+        /// The claim.
+        claim: ClaimId,
+        /// The lock.
+        key: Key,
+        /// The token of the grant.
+        token: Token,
+    },
     /// A request was refused.
-    Refused { claim: ClaimId, key: Key, why: Refusal },
+    Refused {
+        /// The claim.
+        claim: ClaimId,
+        /// The lock.
+        key: Key,
+        /// The reason.
+        why: Refusal,
+    },
     /// A grant was revoked.
-    GrantRevoked { claim: ClaimId, key: Key, token: Token },
+    GrantRevoked {
+        /// The claim.
+        claim: ClaimId,
+        /// The lock.
+        key: Key,
+        /// The token of the grant.
+        token: Token,
+    },
     /// A request is queued behind the holder.
-    Contended { key: Key },
+    Contended {
+        /// The lock.
+        key: Key,
+    },
     /// The holders or their order have changed.
-    Changed { key: Key },
+    Changed {
+        /// The lock.
+        key: Key,
+    },
     /// Grants of an excluded member with this lease are fenced until the leader submits [`Op::LeaseExpired`].
-    Fenced { member: Member, lease: u32 },
+    Fenced {
+        /// The member.
+        member: Member,
+        /// The lease in milliseconds.
+        lease: u32,
+    },
     /// The answer to [`Op::Revoke`]: whether there was a grant.
-    RevokeDone { claim: ClaimId, held: bool },
+    RevokeDone {
+        /// The claim.
+        claim: ClaimId,
+        /// Whether there was a grant.
+        held: bool,
+    },
     /// The barrier opened for these claims.
-    Opened { claims: Vec<ClaimId> },
+    Opened {
+        /// The parties.
+        claims: Vec<ClaimId>,
+    },
     /// The barrier has another number of parties.
-    Mismatch { claim: ClaimId, of: u32 },
+    Mismatch {
+        /// The claim.
+        claim: ClaimId,
+        /// The number of parties.
+        of: u32,
+    },
     /// The members of a group after a change.
-    AppView { group: Name, members: Vec<AppMember> },
+    AppView {
+        /// The group.
+        group: Name,
+        /// The members, most senior first.
+        members: Vec<AppMember>,
+    },
     /// A message to a group.
-    AppMessage { group: Name, from: ClaimId, payload: Payload },
+    AppMessage {
+        /// The group.
+        group: Name,
+        /// The sender.
+        from: ClaimId,
+        /// The bytes.
+        payload: Payload,
+    },
     /// Asks the member `donor` for its state as of now.
-    StateRequested { group: Name, donor: ClaimId, to: ClaimId },
+    StateRequested {
+        /// The group.
+        group: Name,
+        /// The member that is asked.
+        donor: ClaimId,
+        /// The new member.
+        to: ClaimId,
+    },
     /// The state for a new member, as of when it was requested.
-    StateGiven { group: Name, to: ClaimId, payload: Payload },
+    StateGiven {
+        /// The group.
+        group: Name,
+        /// The new member.
+        to: ClaimId,
+        /// The bytes.
+        payload: Payload,
+    },
 }
 
 /// Why a request is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Refusal {
+pub enum Refusal {
+    /// The lock is in use, and the request does not wait.
     Busy,
     /// There is no grant to take over: its lease has expired, or its process left in order.
     Gone,
+    /// The semaphore has another number of permits.
     Permits {
+        /// Its number of permits.
         of: u32,
     },
 }
