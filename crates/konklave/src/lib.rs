@@ -81,7 +81,7 @@ pub use campaign::{Campaign, Leader, Leadership, Observer};
 pub use error::Error;
 pub use fence::FenceGate;
 pub use flight::RecordedMessage;
-pub use group::{Group, GroupEvent, GroupMember, GroupView, Snapshot};
+pub use group::{Group, GroupEvent, GroupLoss, GroupMember, GroupView, MAX_STATE, Snapshot};
 pub use konklave_algorithms::group::Token;
 pub use lock::{Guard, Handover, LockRequest, State};
 pub use lock_algorithm::LockAlgorithm;

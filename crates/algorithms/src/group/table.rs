@@ -15,8 +15,8 @@ pub use barriers::BarrierState;
 pub use groups::{AppGroup, AppMember};
 pub use lock::{Grant, Lock, QueuedRequest};
 pub use ops::{
-    Batch, ClaimId, Key, LEAST, LockMode, Op, Outcome, Part, Payload, Refusal, Report, Space,
-    Summary, text,
+    Batch, ClaimId, GivenState, Key, LEAST, LockMode, Op, Outcome, Part, Payload, Refusal, Report,
+    Space, Summary, text,
 };
 
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ impl Table {
                 out.push(Outcome::RevokeDone { claim, held });
             }
             Op::Arrive { claim, ref name, of } => self.arrive(name.clone(), of, claim, out),
-            Op::Depart { claim, ref name } => self.depart(name, claim),
+            Op::Depart { claim, ref name } => self.depart(name, claim, out),
             Op::Enter { ref group, claim, ref label } => {
                 self.enter(group.clone(), claim, label.clone(), out);
             }
@@ -104,11 +104,11 @@ impl Table {
             Op::Say { ref group, claim, ref payload } => {
                 self.say(group.clone(), claim, payload.clone(), out);
             }
-            Op::Give { ref group, to, by, ref parts } => {
-                self.give(group, to, by, parts.clone(), out);
+            Op::Give { ref group, to, by, ref piece, more } => {
+                self.give(group, (to, by), (piece.clone(), more), out);
             }
-            Op::AskAnother { ref group, to, instead_of } => {
-                self.ask_another(group, to, instead_of, out);
+            Op::AskAnother { ref group, to, instead_of, declined } => {
+                self.ask_another(group, to, (instead_of, declined), out);
             }
             Op::Part(ref part) => self.take_part(part.clone()),
             // Summaries are not ordered: they travel in view changes only.

@@ -73,8 +73,8 @@ fn ops() -> Vec<Op> {
         Op::Enter { group: group.clone(), claim, label },
         Op::Exit { group: group.clone(), claim },
         Op::Say { group: group.clone(), claim, payload: payload.clone() },
-        Op::AskAnother { group: group.clone(), to, instead_of: claim },
-        Op::Give { group, to, by: claim, parts: payload },
+        Op::AskAnother { group: group.clone(), to, instead_of: claim, declined: true },
+        Op::Give { group, to, by: claim, piece: payload, more: false },
     ];
     let reports = [
         Report::Holding { token, safe: true },

@@ -35,7 +35,7 @@ async fn talk(cluster: &Cluster, group: &mut Group, of: u8, count: usize, all: u
                     }
                 }
                 GroupEvent::Snapshot(wanted) => wanted.give(Vec::new()).unwrap(),
-                GroupEvent::Lost => panic!("{of} was lost after {}", heard.len()),
+                GroupEvent::Lost(why) => panic!("{of} was lost after {}: {why}", heard.len()),
                 _ => {}
             }
         }

@@ -210,21 +210,25 @@ pub enum Op {
         to: ClaimId,
         /// The donor.
         by: ClaimId,
-        /// The state.
-        parts: Payload,
+        /// The state, or a piece of it.
+        piece: Payload,
+        /// Whether more pieces follow.
+        more: bool,
     },
     /// A part of the table, for a new member.
     Part(Part),
     /// The summary of a member's lifted locks, at the end of a view.
     Summary(Summary),
-    /// The donor `instead_of` has not given its state for long: asks another one.
+    /// The donor `instead_of` has not given its state for long, or declines to give it: asks another one.
     AskAnother {
         /// The group.
         group: Name,
         /// The new member.
         to: ClaimId,
-        /// The silent donor.
+        /// The donor that was asked last.
         instead_of: ClaimId,
+        /// Whether it declines: then it is not asked again.
+        declined: bool,
     },
 }
 
@@ -255,7 +259,7 @@ impl Op {
             Self::Arrive { name, .. } | Self::Depart { name, .. } => name.len(),
             Self::Enter { group, label, .. } => group.len() + label.len(),
             Self::Exit { group, .. } | Self::AskAnother { group, .. } => group.len(),
-            Self::Say { group, payload, .. } | Self::Give { group, parts: payload, .. } => {
+            Self::Say { group, payload, .. } | Self::Give { group, piece: payload, .. } => {
                 group.len() + payload.0.len()
             }
             // The leader's own, or part of a view change: they never queue in large numbers.
@@ -399,6 +403,11 @@ pub enum Outcome {
         /// The parties.
         claims: Vec<ClaimId>,
     },
+    /// The arrival is withdrawn.
+    Departed {
+        /// The claim.
+        claim: ClaimId,
+    },
     /// The barrier has another number of parties.
     Mismatch {
         /// The claim.
@@ -437,8 +446,24 @@ pub enum Outcome {
         group: Name,
         /// The new member.
         to: ClaimId,
+        /// The state.
+        state: GivenState,
+    },
+}
+
+/// The state that a new member gets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum GivenState {
+    /// No other member has one.
+    First,
+    /// All members that have one have declined to give it.
+    Declined,
+    /// A piece of it.
+    Piece {
         /// The bytes.
-        payload: Payload,
+        bytes: Payload,
+        /// Whether more pieces follow.
+        more: bool,
     },
 }
 

@@ -68,7 +68,10 @@ fn of_barrier((name, barrier): &(Name, BarrierState)) -> usize {
 }
 
 fn of_app_group((name, app_group): &(Name, AppGroup)) -> usize {
-    let members = app_group.members.iter().map(|place| 2 * ONE + place.label.len());
+    let members = app_group
+        .members
+        .iter()
+        .map(|place| 2 * ONE + place.label.len() + place.declined.len() * ONE);
     ONE + name.len() + members.sum::<usize>()
 }
 
