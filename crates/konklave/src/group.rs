@@ -1,8 +1,11 @@
 //! Groups of the application: members that get the same messages in the same order.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
 
+use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
@@ -208,6 +211,15 @@ impl Group {
             }
             GroupOutput::Lost(why) => GroupEvent::Lost(why),
         }
+    }
+}
+
+impl Stream for Group {
+    type Item = GroupEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<GroupEvent>> {
+        let output = ready!(self.events.poll_recv(task));
+        Poll::Ready(output.map(|output| self.event(output)))
     }
 }
 

@@ -72,6 +72,7 @@ mod session;
 mod shared;
 mod status;
 mod store;
+mod streams;
 pub mod testing;
 mod wire;
 
@@ -88,7 +89,7 @@ pub use lock_algorithm::LockAlgorithm;
 pub use multi::{Guards, LockAll};
 #[cfg(feature = "tls")]
 pub use net::tls::Tls;
-pub use node::{Events, Node, QuorumWatch};
+pub use node::Node;
 #[doc(hidden)]
 pub use rate_limiter::RateLimiter;
 pub use session::Session;
@@ -96,6 +97,7 @@ pub use status::{
     Event, Holder, LockStatus, Loss, MemberStatus, Outsider, Quorum, Refused, Remedy, Status,
     Waiter, Why, WhyState,
 };
+pub use streams::{Events, QuorumWatch};
 pub use wire::MAX_MESSAGE;
 
 use konklave_algorithms::group::{table, token};

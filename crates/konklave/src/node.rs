@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use konklave_process::ProcessId;
-use tokio::sync::{broadcast, oneshot, watch};
+use tokio::sync::oneshot;
 
 use crate::builder::Builder;
 use crate::error::Error;
@@ -14,7 +14,8 @@ use crate::net::tls::Tls;
 use crate::net::{Security, SharedKeys};
 use crate::session::Session;
 use crate::shared::{Readiness, Shared};
-use crate::status::{Event, Status, Why};
+use crate::status::{Status, Why};
+use crate::streams::{Events, QuorumWatch};
 use crate::table::{Key, Space};
 use crate::token::Token;
 use crate::{Barrier, Campaign, Group, LockAll, LockRequest, NodeId, Observer};
@@ -92,7 +93,7 @@ impl Node {
 
     /// A stream that tells whether the node [has a quorum](Self::has_quorum): now, and after each change.
     pub fn watch_quorum(&self) -> QuorumWatch {
-        QuorumWatch { readiness: self.shared().readiness(), last: None }
+        QuorumWatch::new(self.shared().readiness())
     }
 
     /// Why there is no group yet; `None` if there is one.
@@ -138,7 +139,7 @@ impl Node {
 
     /// A stream of events, from now on.
     pub fn events(&self) -> Events {
-        Events(self.shared().look(|core| core.events()))
+        Events::new(self.shared().look(|core| core.events()))
     }
 
     /// A stream of the leaders under `name`.
@@ -239,40 +240,6 @@ impl Node {
             carrier.closed().await;
         }
         Ok(())
-    }
-}
-
-/// A stream that tells whether a majority answers.
-#[derive(Debug)]
-pub struct QuorumWatch {
-    readiness: watch::Receiver<Readiness>,
-    last: Option<Readiness>,
-}
-
-impl QuorumWatch {
-    /// Whether a majority answers: the present state first, then each change. Short changes may be missed.
-    /// `None`: the node has ended. Cancel safe.
-    pub async fn next(&mut self) -> Option<bool> {
-        let last = self.last;
-        let state = *self.readiness.wait_for(|state| Some(*state) != last).await.ok()?;
-        self.last = Some(state);
-        (state != Readiness::Left).then_some(state == Readiness::Ready)
-    }
-}
-
-/// A stream of events.
-#[derive(Debug)]
-pub struct Events(broadcast::Receiver<Event>);
-
-impl Events {
-    /// The next event; `None` when the node has ended. A slow reader misses events, and gets
-    /// [`Event::Missed`] with their number.
-    pub async fn next(&mut self) -> Option<Event> {
-        match self.0.recv().await {
-            Ok(event) => Some(event),
-            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Event::Missed { missed }),
-            Err(broadcast::error::RecvError::Closed) => None,
-        }
     }
 }
 

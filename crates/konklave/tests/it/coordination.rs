@@ -1,9 +1,12 @@
 //! Groups, campaigns, barriers, semaphores and sessions.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures_core::Stream;
 use konklave::testing::Cluster;
 use konklave::{Error, Group, GroupEvent, GroupLoss, Handover, Loss, Snapshot, State, WhyState};
 
@@ -685,7 +688,8 @@ fn node_tells_whether_majority_answers_and_fails_at_once_without() {
     cluster.block_on(async {
         let node = cluster.node(0);
         let mut watch = node.watch_quorum();
-        while watch.next().await != Some(true) {}
+        // As a stream, too.
+        while poll_fn(|task| Pin::new(&mut watch).poll_next(task)).await != Some(true) {}
         node.ready().await.unwrap();
         assert!(node.has_quorum());
         let held = node.lock("mine").acquire().await.unwrap();

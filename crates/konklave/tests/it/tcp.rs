@@ -258,7 +258,7 @@ async fn garbage_on_port_is_refused() {
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let (open, open_address) = group(1, |b, _| b).await;
     let (mut keyed, mut plain) = (nodes[0].events(), open[0].events());
-    let greeting = |rest: &[u8]| [&b"KNKL"[..], &[7, 0], rest].concat();
+    let greeting = |rest: &[u8]| [&b"KNKL"[..], &[8, 0], rest].concat();
     let wrong_version = [b"KNKL".to_vec(), vec![0xee, 0xee, 4, 0, 0, 0, 0, 0]].concat();
     let http = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
     let guess = greeting(&[&[0xff, 0xff][..], &[9; 48]].concat());
