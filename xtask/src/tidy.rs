@@ -25,7 +25,10 @@ const PURE: &[(&str, &[&str])] = &[
             "thiserror",
         ],
     ),
-    ("algorithms", &["erased-serde", "konklave-process", "konklave-sim", "serde", "smallvec"]),
+    (
+        "algorithms",
+        &["erased-serde", "konklave-process", "konklave-sim", "rustc-hash", "serde", "smallvec"],
+    ),
 ];
 
 /// Checks all rules and lists all violations.

@@ -17,12 +17,15 @@ pub mod leader;
 pub mod lifted;
 pub mod lock_table;
 pub mod locks;
+pub mod table;
+pub mod token;
 pub mod virtual_synchrony;
 
 pub use clients::{Clients, Plan};
 pub use measures::{Measures, Summary};
 pub use properties::Properties;
 pub use sheet::SHEET;
+pub use token::Token;
 pub use view::{Member, View, ViewId};
 
 use std::collections::BTreeMap;

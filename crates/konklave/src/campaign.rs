@@ -3,8 +3,10 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
@@ -145,5 +147,13 @@ impl Observer {
     /// The present leader first, then each change. `Some(None)`: nobody leads. `None`: the node has ended.
     pub async fn next(&mut self) -> Option<Option<Leader>> {
         self.0.recv().await
+    }
+}
+
+impl Stream for Observer {
+    type Item = Option<Leader>;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(task)
     }
 }

@@ -24,6 +24,7 @@ mod sessions;
 pub(crate) use app_groups::{GroupOutput, Outbox};
 pub(crate) use forming::PeerStatus;
 pub(crate) use founding::FoundingMessage;
+pub(crate) use local_barriers::Party;
 pub(crate) use local_claims::{Granted, LocalRequest, LossFlag};
 
 use std::collections::{BTreeMap, VecDeque};
@@ -514,7 +515,7 @@ impl Core {
         self.lose_all_grants(why);
         self.claims.forget_others();
         self.lifted.clear();
-        self.app_groups.end();
+        self.app_groups.end(why);
         self.barriers.fail();
         self.end_revocations();
         self.clear_observers();
@@ -532,6 +533,7 @@ impl Core {
                 Outcome::Changed { key } => self.on_changed(&key),
                 Outcome::RevokeDone { claim, held } => self.on_revoke_done(claim, held),
                 Outcome::Opened { claims } => self.on_opened(&claims),
+                Outcome::Departed { claim } => self.on_departed(claim),
                 Outcome::Mismatch { claim, of } => self.on_mismatch(claim, of),
                 Outcome::AppView { group, members } => self.on_app_view(&group, &members),
                 Outcome::AppMessage { group, from, payload } => {
@@ -540,9 +542,7 @@ impl Core {
                 Outcome::StateRequested { group, donor, to } => {
                     self.on_state_requested(&group, donor, to)
                 }
-                Outcome::StateGiven { group, to, payload } => {
-                    self.on_state_given(&group, to, &payload)
-                }
+                Outcome::StateGiven { group, to, state } => self.on_state_given(&group, to, state),
                 Outcome::Fenced { member, lease } => {
                     if self.is_leader() {
                         self.await_expiry(member, lease);

@@ -1,13 +1,17 @@
 //! Groups of the application: members that get the same messages in the same order.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
 
+use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::core::{GroupOutput, Outbox};
 use crate::lock::check_name;
+use crate::status::Loss;
 use crate::table::{AppMember, ClaimId};
 use crate::wire::MAX_MESSAGE;
 use crate::{Error, NodeId, Session};
@@ -36,6 +40,9 @@ impl GroupMember {
 /// The members of a group until the next view, the most senior first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GroupView {
+    /// Grows when the nodes found their group anew, after all were down. Messages of earlier generations may be
+    /// lost.
+    pub generation: u32,
     /// The members.
     pub members: Vec<GroupMember>,
 }
@@ -44,8 +51,13 @@ pub struct GroupView {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum GroupEvent {
-    /// The state of the group before this member joined, as another member [gave](Snapshot::give) it. It is
-    /// the first event, and empty for the first member.
+    /// The first event, if no other member has the state of the group: this member begins with its own. A
+    /// survivor of an earlier group may continue with what it has.
+    First,
+    /// The first event, if every member with the state [declined](Snapshot::decline) to give it.
+    NoState,
+    /// The first event otherwise: the state of the group before this member joined, as another member
+    /// [gave](Snapshot::give) it.
     State(Arc<[u8]>),
     /// The members from here on.
     View(GroupView),
@@ -58,10 +70,31 @@ pub enum GroupEvent {
     },
     /// A new member needs the state after all events so far.
     Snapshot(Snapshot),
-    /// This member no longer belongs to the group: its node was excluded, its session ended, or 64 MiB of
-    /// unread events were waiting. Join again to come back.
-    Lost,
+    /// This member no longer belongs to the group. Join again to come back.
+    Lost(GroupLoss),
 }
+
+/// Why a member no longer belongs to a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum GroupLoss {
+    /// Its node or its session was lost, for this reason.
+    Node(Loss),
+    /// It read too slowly: 64 MiB of events were waiting.
+    TooSlow,
+}
+
+impl std::fmt::Display for GroupLoss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Node(loss) => loss.fmt(f),
+            Self::TooSlow => f.write_str("it read too slowly"),
+        }
+    }
+}
+
+/// The longest state that a member can [give](Snapshot::give) to a new one, in bytes.
+pub const MAX_STATE: usize = 32 << 20;
 
 struct ExitOnDrop {
     session: Session,
@@ -161,20 +194,32 @@ impl Group {
     fn event(&self, output: GroupOutput) -> GroupEvent {
         self.waiting.fetch_sub(output.weight(), Ordering::Relaxed);
         match output {
+            GroupOutput::First => GroupEvent::First,
+            GroupOutput::NoState => GroupEvent::NoState,
             GroupOutput::State(state) => GroupEvent::State(state),
-            GroupOutput::View(members) => {
+            GroupOutput::View { generation, members } => {
                 let member = |p: &AppMember| GroupMember::of(p.claim, &p.label);
-                GroupEvent::View(GroupView { members: members.iter().map(member).collect() })
+                let members = members.iter().map(member).collect();
+                GroupEvent::View(GroupView { generation, members })
             }
             GroupOutput::Message { from, label, payload } => {
                 GroupEvent::Message { from: GroupMember::of(from, &label), bytes: payload }
             }
             GroupOutput::Ask { to, by } => {
                 let (session, number) = (self.session.clone(), self.number);
-                GroupEvent::Snapshot(Snapshot { session, number, to, by, given: false })
+                GroupEvent::Snapshot(Snapshot { session, number, to, by, answered: false })
             }
-            GroupOutput::Lost => GroupEvent::Lost,
+            GroupOutput::Lost(why) => GroupEvent::Lost(why),
         }
+    }
+}
+
+impl Stream for Group {
+    type Item = GroupEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<GroupEvent>> {
+        let output = ready!(self.events.poll_recv(task));
+        Poll::Ready(output.map(|output| self.event(output)))
     }
 }
 
@@ -184,7 +229,8 @@ impl Drop for Group {
     }
 }
 
-/// A request of a new member for this member's state. Dropped without an answer, it gives an empty state.
+/// A request of a new member for this member's state. Dropped without an answer, also by a panic, it
+/// [declines](Self::decline).
 #[derive(Debug)]
 #[must_use = "a new member waits for this state"]
 pub struct Snapshot {
@@ -192,32 +238,33 @@ pub struct Snapshot {
     number: u64,
     to: ClaimId,
     by: ClaimId,
-    given: bool,
+    answered: bool,
 }
 
 impl Snapshot {
-    /// Gives the state, at most [`MAX_MESSAGE`] bytes. If it is longer, nothing is given; the new member asks
-    /// another member after a while.
-    pub fn give(mut self, state: impl Into<Arc<[u8]>>) -> Result<(), Error> {
-        let state = state.into();
-        if state.len() > MAX_MESSAGE {
-            self.given = true;
-            return Err(Error::TooLong { bytes: state.len(), limit: MAX_MESSAGE });
+    /// Gives the state, at most [`MAX_STATE`] bytes. A longer one is not given: this member declines.
+    pub fn give(mut self, state: impl AsRef<[u8]>) -> Result<(), Error> {
+        let state = state.as_ref();
+        if state.len() > MAX_STATE {
+            return Err(Error::TooLong { bytes: state.len(), limit: MAX_STATE });
         }
-        self.send(state);
+        self.answered = true;
+        let (number, to, by) = (self.number, self.to, self.by);
+        self.session.shared().with(|core, _| core.give_state(number, to, by, state));
         Ok(())
     }
 
-    fn send(&mut self, state: Arc<[u8]>) {
-        if !std::mem::replace(&mut self.given, true) {
-            let (number, to, by) = (self.number, self.to, self.by);
-            self.session.shared().with(|core, _| core.give_state(number, to, by, state));
-        }
+    /// Gives nothing: the new member asks another one. If all decline, it gets [`GroupEvent::NoState`].
+    pub fn decline(self) {
+        drop(self);
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.send([].into());
+        if !self.answered {
+            let (number, to, by) = (self.number, self.to, self.by);
+            self.session.shared().with(|core, _| core.decline_state(number, to, by));
+        }
     }
 }

@@ -72,9 +72,8 @@ mod session;
 mod shared;
 mod status;
 mod store;
-mod table;
+mod streams;
 pub mod testing;
-mod token;
 mod wire;
 
 pub use barrier::Barrier;
@@ -83,13 +82,14 @@ pub use campaign::{Campaign, Leader, Leadership, Observer};
 pub use error::Error;
 pub use fence::FenceGate;
 pub use flight::RecordedMessage;
-pub use group::{Group, GroupEvent, GroupMember, GroupView, Snapshot};
+pub use group::{Group, GroupEvent, GroupLoss, GroupMember, GroupView, MAX_STATE, Snapshot};
+pub use konklave_algorithms::group::Token;
 pub use lock::{Guard, Handover, LockRequest, State};
 pub use lock_algorithm::LockAlgorithm;
 pub use multi::{Guards, LockAll};
 #[cfg(feature = "tls")]
 pub use net::tls::Tls;
-pub use node::{Events, Node};
+pub use node::Node;
 #[doc(hidden)]
 pub use rate_limiter::RateLimiter;
 pub use session::Session;
@@ -97,8 +97,10 @@ pub use status::{
     Event, Holder, LockStatus, Loss, MemberStatus, Outsider, Quorum, Refused, Remedy, Status,
     Waiter, Why, WhyState,
 };
-pub use token::Token;
+pub use streams::{Events, QuorumWatch};
 pub use wire::MAX_MESSAGE;
+
+use konklave_algorithms::group::{table, token};
 
 /// The id of a node: a small number, kept in its data directory.
 pub type NodeId = u32;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use konklave_algorithms::group::ViewId;
 use konklave_algorithms::group::lifted::AnyMessage;
-use konklave_algorithms::group::{Member, ViewId};
 use serde::{Deserialize, Serialize};
 
 use crate::table::{Name, text};
@@ -61,22 +61,3 @@ pub(crate) struct NotedClaim {
     /// For how many milliseconds it has held or waited.
     pub(crate) since: u64,
 }
-
-/// One fact about a lock in a member's summary.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Report {
-    /// A local session holds it.
-    Holding { token: Token, safe: bool },
-    /// A local session waits. The number: the grants there had been when the view ended, as far as this node
-    /// knows.
-    Waiting(u64),
-    /// The token is at this node, and no local session holds the lock.
-    Parked,
-    /// This member holds it lease-safe, or announced that it may.
-    Safe(Member),
-    /// This member is excluded, and its lease may not have expired.
-    Fenced(Member),
-}
-
-/// A member's report on its locks when a view ends.
-pub(crate) type Summary = Vec<(Name, Report)>;

@@ -142,7 +142,8 @@ impl LockRequest {
         self.ask(true).await
     }
 
-    /// Takes the lock if it is free. Does not wait for a holder, but for the group's answer.
+    /// Takes the lock if it is free. Does not wait for a holder, but for the group's answer. Without a majority,
+    /// which could give it, this fails at once with [`Error::NoGroup`].
     pub async fn try_acquire(self) -> Result<Guard, Error> {
         self.ask(false).await
     }
@@ -182,7 +183,10 @@ impl LockRequest {
         let mut abandon = AbandonOnDrop { shared: &shared, number: Some(number) };
         let answer = match answer.try_recv() {
             Ok(answer) => answer,
-            Err(oneshot::error::TryRecvError::Empty) => answer.await.map_err(|_| Error::Left)?,
+            Err(oneshot::error::TryRecvError::Empty) => {
+                let answer = async { answer.await.map_err(|_| Error::Left)? };
+                if wait { answer.await } else { shared.answer_of_majority(answer).await }
+            }
             Err(oneshot::error::TryRecvError::Closed) => return Err(Error::Left),
         };
         abandon.number = None;

@@ -1,11 +1,10 @@
 //! The node, a member of a group.
 
 use std::net::SocketAddr;
-use std::ops::Deref;
 use std::sync::Arc;
 
 use konklave_process::ProcessId;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::oneshot;
 
 use crate::builder::Builder;
 use crate::error::Error;
@@ -14,15 +13,16 @@ use crate::lock::{check_name, shortened};
 use crate::net::tls::Tls;
 use crate::net::{Security, SharedKeys};
 use crate::session::Session;
-use crate::shared::Shared;
-use crate::status::{Event, Status, Why};
+use crate::shared::{Readiness, Shared};
+use crate::status::{Status, Why};
+use crate::streams::{Events, QuorumWatch};
 use crate::table::{Key, Space};
 use crate::token::Token;
-use crate::{Campaign, NodeId, Observer};
+use crate::{Barrier, Campaign, Group, LockAll, LockRequest, NodeId, Observer};
 
 /// A member of a group. Clones are cheap; the node stops with its last clone and its last guard.
 ///
-/// A node has all methods of a [`Session`]; they act in a session of its own.
+/// Requests made with its own methods belong to a session of the node, which lives as long as the node.
 #[derive(Clone)]
 pub struct Node {
     session: Session,
@@ -32,14 +32,6 @@ pub struct Node {
 impl std::fmt::Debug for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Node({} {})", self.id(), self.name())
-    }
-}
-
-impl Deref for Node {
-    type Target = Session;
-
-    fn deref(&self) -> &Session {
-        &self.session
     }
 }
 
@@ -83,17 +75,25 @@ impl Node {
         self.session.open(shortened(label))
     }
 
-    /// Returns when the node is a member of a group with a majority.
+    /// Returns when the node is a member of a group, and a majority of its members answers.
     pub async fn ready(&self) -> Result<(), Error> {
-        loop {
-            let changed = self.shared().changed.notified();
-            let (member, left) = self.shared().look(|core| (core.is_member(), core.has_left()));
-            match (member, left) {
-                (_, true) => return Err(Error::Left),
-                (true, false) => return Ok(()),
-                (false, false) => changed.await,
-            }
+        let mut readiness = self.shared().readiness();
+        let ready = readiness.wait_for(|readiness| *readiness != Readiness::Waiting).await;
+        match ready.as_deref() {
+            Ok(Readiness::Ready) => Ok(()),
+            _ => Err(Error::Left),
         }
+    }
+
+    /// Whether the node is a member of a group, and a majority of its members has answered lately. Without a
+    /// majority, nothing is granted.
+    pub fn has_quorum(&self) -> bool {
+        *self.shared().readiness().borrow() == Readiness::Ready
+    }
+
+    /// A stream that tells whether the node [has a quorum](Self::has_quorum): now, and after each change.
+    pub fn watch_quorum(&self) -> QuorumWatch {
+        QuorumWatch::new(self.shared().readiness())
     }
 
     /// Why there is no group yet; `None` if there is one.
@@ -139,7 +139,7 @@ impl Node {
 
     /// A stream of events, from now on.
     pub fn events(&self) -> Events {
-        Events(self.shared().look(|core| core.events()))
+        Events::new(self.shared().look(|core| core.events()))
     }
 
     /// A stream of the leaders under `name`.
@@ -173,7 +173,8 @@ impl Node {
         let key = Key { space, name: check_name(name)? };
         let (reply, answer) = oneshot::channel();
         self.shared().with(|core, _| core.revoke(key, token, reply));
-        answer.await.map_err(|_| Error::Left)?
+        let answer = async { answer.await.map_err(|_| Error::Left)? };
+        self.shared().answer_of_majority(answer).await
     }
 
     /// Calls these addresses, too, again and again: for members that were added or moved.
@@ -233,13 +234,8 @@ impl Node {
     /// Then the port is closed and the data directory is unlocked.
     pub async fn leave(&self) -> Result<(), Error> {
         self.shared().with(|core, now| core.leave(now));
-        loop {
-            let changed = self.shared().changed.notified();
-            if self.shared().look(|core| core.has_left()) {
-                break;
-            }
-            changed.await;
-        }
+        let mut readiness = self.shared().readiness();
+        let _ = readiness.wait_for(|readiness| *readiness == Readiness::Left).await;
         if let Some(carrier) = self.shared().stop() {
             carrier.closed().await;
         }
@@ -247,25 +243,35 @@ impl Node {
     }
 }
 
-/// A stream of events.
-#[derive(Debug)]
-pub struct Events(broadcast::Receiver<Event>);
-
-impl Events {
-    /// The next event; `None` when the node has ended. A slow reader misses events, and gets
-    /// [`Event::Missed`] with their number.
-    pub async fn next(&mut self) -> Option<Event> {
-        match self.0.recv().await {
-            Ok(event) => Some(event),
-            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Event::Missed { missed }),
-            Err(broadcast::error::RecvError::Closed) => None,
-        }
-    }
-}
-
+/// Requests in the node's own session.
 impl Node {
-    /// Stands for election under `name`: [`Session::campaign`] in the node's own session.
+    /// Requests a lock; see [`Session::lock`].
+    pub fn lock(&self, name: &str) -> LockRequest {
+        self.session.lock(name)
+    }
+
+    /// Requests one of `permits` permits; see [`Session::semaphore`].
+    pub fn semaphore(&self, name: &str, permits: u32) -> LockRequest {
+        self.session.semaphore(name, permits)
+    }
+
+    /// Requests several locks, all or none; see [`Session::lock_all`].
+    pub fn lock_all<S: AsRef<str>>(&self, names: impl IntoIterator<Item = S>) -> LockAll {
+        self.session.lock_all(names)
+    }
+
+    /// Stands for election under `name`; see [`Session::campaign`].
     pub fn campaign(&self, name: &str) -> Campaign {
         self.session.campaign(name)
+    }
+
+    /// A barrier for `n` parties; see [`Session::barrier`].
+    pub fn barrier(&self, name: &str, n: u32) -> Barrier {
+        self.session.barrier(name, n)
+    }
+
+    /// Joins a group of the application; see [`Session::group`].
+    pub async fn group(&self, name: &str) -> Result<Group, Error> {
+        self.session.group(name).await
     }
 }

@@ -147,7 +147,7 @@ impl Session {
 
     /// Joins a group of the application: all members get the same messages and views in the same order. Returns
     /// when the group has the new member. Its first event is the state, which another member gives in answer to
-    /// its own event [`GroupEvent::Snapshot`](crate::GroupEvent).
+    /// its own event [`GroupEvent::Snapshot`](crate::GroupEvent), or [`GroupEvent::First`](crate::GroupEvent).
     ///
     /// ```
     /// use konklave::GroupEvent;
@@ -175,8 +175,7 @@ impl Session {
         Group::enter(self.clone(), name).await
     }
 
-    /// Ends the session: releases its grants, and withdraws its requests. The node's own session stays
-    /// usable.
+    /// Ends the session: releases its grants, and withdraws its requests.
     pub fn close(&self) {
         let number = self.open.number;
         self.shared().with(|core, _| core.close(number));

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use konklave_process::ProcessId;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::builder::{Timings, held_for};
 use crate::clock::Clock;
 use crate::core::{Core, Output};
+use crate::error::Error;
 use crate::local_grant_budget::LocalGrantBudget;
 use crate::net::Security;
 use crate::store::{Record, Store};
@@ -56,6 +57,17 @@ pub(crate) trait Carrier: Send + Sync {
     }
 }
 
+/// Whether a node can serve requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Readiness {
+    /// It is in no group, or no majority answers it.
+    Waiting,
+    /// It is a member, and a majority answers.
+    Ready,
+    /// It has left for good.
+    Left,
+}
+
 pub(crate) struct Shared {
     inner: Mutex<Inner>,
     pub(crate) clock: Clock,
@@ -70,8 +82,8 @@ pub(crate) struct Shared {
     has_deferred: AtomicBool,
     /// Wakes the timer task.
     pub(crate) alarm: Notify,
-    /// Notified when the node becomes or ceases to be a member.
-    pub(crate) changed: Notify,
+    /// Whether this node can serve requests.
+    readiness: watch::Sender<Readiness>,
     /// Notified when group messages of the application may be sent again.
     pub(crate) room: Notify,
     /// Limits consecutive local grants.
@@ -127,7 +139,7 @@ impl Shared {
             due: AtomicU64::new(0),
             has_deferred: AtomicBool::new(false),
             alarm: Notify::new(),
-            changed: Notify::new(),
+            readiness: watch::Sender::new(Readiness::Waiting),
             room: Notify::new(),
             grant_budget,
         })
@@ -146,7 +158,6 @@ impl Shared {
     /// Runs one step of the core, performs its outputs, and publishes what other tasks read without the lock.
     pub(crate) fn with<R>(&self, step: impl FnOnce(&mut Core, Duration) -> R) -> R {
         let mut inner = self.lock();
-        let member = inner.core.is_member();
         let full = inner.core.is_full();
         let now = self.clock.now();
         let result = step(inner.core.at(now), now);
@@ -159,15 +170,12 @@ impl Shared {
         // Deferred operations are due as soon as the woken local tasks have run.
         let due = if has_deferred { 0 } else { inner.core.next_due().as_nanos() as u64 };
         self.has_deferred.store(has_deferred, Ordering::Release);
-        let changed = member != inner.core.is_member() || inner.core.has_left();
+        inner.publish_readiness(&self.readiness);
         let carrier = sent.then(|| inner.carrier.clone()).flatten();
         let sooner = self.due.swap(due, Ordering::AcqRel) > due;
         drop(inner);
         if sooner {
             self.alarm.notify_one();
-        }
-        if changed {
-            self.changed.notify_waiters();
         }
         if room {
             self.room.notify_waiters();
@@ -193,6 +201,32 @@ impl Shared {
     /// Reads the core without changing it.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&Core) -> R) -> R {
         look(&self.lock().core)
+    }
+
+    /// Whether this node can serve requests now, and each change from now on.
+    pub(crate) fn readiness(&self) -> watch::Receiver<Readiness> {
+        self.readiness.subscribe()
+    }
+
+    /// Waits for an answer of the group. Without a majority it may never come: then this fails.
+    pub(crate) async fn answer_of_majority<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let mut readiness = self.readiness();
+        let gone = async {
+            let state = readiness.wait_for(|readiness| *readiness != Readiness::Ready).await;
+            // Not the reference: a step publishes changes while it holds the lock that `look` takes.
+            state.map(|state| *state)
+        };
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            state = gone => match state {
+                Ok(Readiness::Waiting) => Err(Error::NoGroup(self.look(Core::why_not_ready))),
+                _ => Err(Error::Left),
+            }
+        }
     }
 
     /// The errors of the disk and of the network, if any.
@@ -260,6 +294,16 @@ impl Shared {
 }
 
 impl Inner {
+    /// Tells the others whether this node can serve requests, if that has changed.
+    fn publish_readiness(&self, readiness: &watch::Sender<Readiness>) {
+        let now = match (self.core.has_left(), self.core.has_quorum()) {
+            (true, _) => Readiness::Left,
+            (false, true) => Readiness::Ready,
+            (false, false) => Readiness::Waiting,
+        };
+        readiness.send_if_modified(|last| std::mem::replace(last, now) != now);
+    }
+
     /// Records the error of the disk; publishes changes only.
     fn disk(&mut self, trouble: Option<String>) {
         if self.trouble != trouble {

@@ -14,7 +14,7 @@ use crate::table::Batch;
 
 /// The version of the wire format. Raise it whenever the golden bytes change, or the way members apply
 /// operations: their tables must stay equal.
-pub(crate) const VERSION: u16 = 7;
+pub(crate) const VERSION: u16 = 8;
 /// The longest record; far longer than the frames of a view change, see `core/outgoing.rs`.
 pub(crate) const MAX_RECORD: usize = 128 << 20;
 /// The longest frame; leaves room for others in its record.

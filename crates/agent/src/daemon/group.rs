@@ -47,10 +47,6 @@ const UNLISTED: &str = "this agent's address is not in --peers, though all agent
                         the list must be the same on all agents";
 /// How long the group may take to answer a request that does not wait (`-n`).
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long the group may be without a majority meanwhile. A change of view takes less.
-const NO_MAJORITY_TIMEOUT: Duration = Duration::from_millis(500);
-/// How often the majority is checked meanwhile.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The member of this agent (with `--dev`, three members), and the state of its clients.
 pub(super) struct GroupService {
@@ -273,26 +269,18 @@ impl GroupService {
 
     /// Waits for an answer of the group, for a client that does not want to wait for a lock.
     ///
-    /// Without a majority the answer may never come, so the call fails after a short time. An agent that has
-    /// just started gets more time to find the other agents.
+    /// Without a majority the answer may never come, so the call fails. An agent that has just started gets
+    /// time to find the other agents.
     async fn without_waiting<T>(
         &self,
         answer: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let mut answer = std::pin::pin!(answer);
-        let start = Instant::now();
-        let mut last_majority = start;
-        while last_majority.elapsed() < NO_MAJORITY_TIMEOUT && start.elapsed() < ANSWER_TIMEOUT {
-            if let Ok(answer) = tokio::time::timeout(POLL_INTERVAL, answer.as_mut()).await {
-                return answer;
-            }
-            let status = self.node().status();
-            let young = !status.member && self.started.elapsed() < SETTLING;
-            if young || report::is_primary(&status) {
-                last_majority = Instant::now();
-            }
+        let settling = SETTLING.saturating_sub(self.started.elapsed());
+        if !settling.is_zero() {
+            let _ = tokio::time::timeout(settling, self.node().ready()).await;
         }
-        Err(Error::NoGroup("no majority has answered in time".into()))
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, answer).await;
+        answer.unwrap_or(Err(Error::NoGroup("no majority has answered in time".into())))
     }
 
     /// Whether the election `name` has a leader.

@@ -216,7 +216,7 @@ impl Member {
             GroupEvent::Message { .. } => self.seen += 1,
             GroupEvent::View(view) => self.view = view.members.len(),
             GroupEvent::Snapshot(wanted) => drop(wanted),
-            GroupEvent::State(_) => {}
+            GroupEvent::First | GroupEvent::NoState | GroupEvent::State(_) => {}
             _ => panic!("the group is lost"),
         }
     }
@@ -248,7 +248,11 @@ impl Member {
                 event = group.next().await;
             }
             while let Some(
-                GroupEvent::Message { .. } | GroupEvent::View(_) | GroupEvent::State(_),
+                GroupEvent::Message { .. }
+                | GroupEvent::View(_)
+                | GroupEvent::First
+                | GroupEvent::NoState
+                | GroupEvent::State(_),
             ) = event
             {
                 back += u64::from(matches!(event, Some(GroupEvent::Message { .. })));

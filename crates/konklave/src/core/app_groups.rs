@@ -10,13 +10,21 @@ use tokio::sync::{mpsc, oneshot};
 use super::Core;
 use super::agreed_delivery::AgreedDelivery;
 use crate::error::Error;
-use crate::table::{AppMember, ClaimId, Name, Op, Payload};
+use crate::group::GroupLoss;
+use crate::status::Loss;
+use crate::table::{AppMember, ClaimId, GivenState, Name, Op, Payload};
+use crate::wire::MAX_MESSAGE;
 
 /// An event for a member of a group.
 #[derive(Debug)]
 pub(crate) enum GroupOutput {
+    First,
+    NoState,
     State(Arc<[u8]>),
-    View(Vec<AppMember>),
+    View {
+        generation: u32,
+        members: Vec<AppMember>,
+    },
     Message {
         from: ClaimId,
         label: Arc<str>,
@@ -28,7 +36,7 @@ pub(crate) enum GroupOutput {
         by: ClaimId,
     },
     /// This member no longer belongs to the group.
-    Lost,
+    Lost(GroupLoss),
 }
 
 /// The most bytes that may wait for a slow reader. Beyond that it is removed from the group, so that it costs
@@ -41,8 +49,8 @@ impl GroupOutput {
         let more = match self {
             Self::Message { payload, .. } => payload.len(),
             Self::State(state) => state.len(),
-            Self::View(members) => members.len() * size_of::<AppMember>(),
-            Self::Ask { .. } | Self::Lost => 0,
+            Self::View { members, .. } => members.len() * size_of::<AppMember>(),
+            Self::First | Self::NoState | Self::Ask { .. } | Self::Lost(_) => 0,
         };
         size_of::<Self>() + more
     }
@@ -83,8 +91,10 @@ pub(super) struct Subscription {
     pub(super) members: Vec<AppMember>,
     /// With agreed delivery: how far it is ahead of the group.
     pub(super) agreed_delivery: Option<AgreedDelivery>,
-    /// The member that was asked for the state, and when.
+    /// The member that was asked for the state, and when it was asked, or gave the last piece.
     donor_asked: Option<(ClaimId, Duration)>,
+    /// The pieces of the state so far.
+    pieces: Vec<u8>,
 }
 
 #[derive(Default)]
@@ -102,21 +112,22 @@ impl AppGroups {
     }
 
     /// This node is outside the group: all subscriptions are lost.
-    pub(super) fn end(&mut self) {
+    pub(super) fn end(&mut self, why: Loss) {
         // Subscriptions whose entry was never confirmed are submitted again later.
         self.subscriptions.retain(|_, subscription| {
             if subscription.entered.is_none() {
-                subscription.outbox.send(GroupOutput::Lost);
+                subscription.outbox.send(GroupOutput::Lost(GroupLoss::Node(why)));
             }
             (subscription.claim, subscription.donor_asked) = (None, None);
             (subscription.buffer, subscription.buffered) = (Vec::new(), 0);
+            subscription.pieces = Vec::new();
             subscription.entered.is_some()
         });
     }
 
     /// The node has left for good.
     pub(super) fn close(&mut self) {
-        self.end();
+        self.end(Loss::Left);
         for (_, subscription) in std::mem::take(&mut self.subscriptions) {
             subscription.refuse(Error::Left);
         }
@@ -150,6 +161,7 @@ impl Core {
             members: Vec::new(),
             agreed_delivery: None,
             donor_asked: None,
+            pieces: Vec::new(),
         };
         self.app_groups.subscriptions.insert(number, subscription);
         self.ask_entry(number);
@@ -188,7 +200,7 @@ impl Core {
         let numbers: Vec<u64> = self.app_groups.subscriptions.iter().filter_map(of).collect();
         for number in numbers {
             if let Some(subscription) = self.app_groups.subscriptions.get(&number) {
-                subscription.outbox.send(GroupOutput::Lost);
+                subscription.outbox.send(GroupOutput::Lost(GroupLoss::Node(Loss::Closed)));
             }
             self.exit_group(number);
         }
@@ -214,10 +226,29 @@ impl Core {
         Ok(true)
     }
 
-    pub(crate) fn give_state(&mut self, number: u64, to: ClaimId, by: ClaimId, state: Arc<[u8]>) {
+    /// Gives the state of a member to a new one, in pieces no longer than a message.
+    pub(crate) fn give_state(&mut self, number: u64, to: ClaimId, by: ClaimId, state: &[u8]) {
+        let Some(subscription) = self.app_groups.subscriptions.get(&number) else { return };
+        let group = subscription.group.clone();
+        // An empty state has one piece, too.
+        let mut rest = state;
+        loop {
+            let (piece, after) = rest.split_at(rest.len().min(MAX_MESSAGE));
+            let (piece, more) = (Payload(piece.into()), !after.is_empty());
+            self.submit(Op::Give { group: group.clone(), to, by, piece, more });
+            if !more {
+                break;
+            }
+            rest = after;
+        }
+        self.pump();
+    }
+
+    /// This member has no state to give: another one is asked.
+    pub(crate) fn decline_state(&mut self, number: u64, to: ClaimId, by: ClaimId) {
         if let Some(subscription) = self.app_groups.subscriptions.get(&number) {
-            let (group, parts) = (subscription.group.clone(), Payload(state));
-            self.submit(Op::Give { group, to, by, parts });
+            let group = subscription.group.clone();
+            self.submit(Op::AskAnother { group, to, instead_of: by, declined: true });
             self.pump();
         }
     }
@@ -227,10 +258,11 @@ impl Core {
     }
 
     pub(super) fn on_app_view(&mut self, group: &Name, members: &[AppMember]) {
+        let generation = self.group.view().id.generation;
         for subscription in self.subscriptions_of(group) {
             subscription.members = members.to_vec();
             subscription.confirm_entry();
-            subscription.deliver(GroupOutput::View(members.to_vec()));
+            subscription.deliver(GroupOutput::View { generation, members: members.to_vec() });
         }
     }
 
@@ -255,7 +287,7 @@ impl Core {
             let Some(subscription) = self.app_groups.subscriptions.remove(&number) else {
                 continue;
             };
-            subscription.outbox.send(GroupOutput::Lost);
+            subscription.outbox.send(GroupOutput::Lost(GroupLoss::TooSlow));
             if let Some(claim) = subscription.claim {
                 self.submit(Op::Exit { group: subscription.group.clone(), claim });
             }
@@ -279,7 +311,7 @@ impl Core {
             {
                 *at = now;
                 let (group, instead_of) = (subscription.group.clone(), *instead_of);
-                ops.push(Op::AskAnother { group, to, instead_of });
+                ops.push(Op::AskAnother { group, to, instead_of, declined: false });
             }
         }
         ops.into_iter().for_each(|op| self.submit(op));
@@ -290,8 +322,9 @@ impl Core {
         for subscription in self.subscriptions_of(group) {
             if subscription.claim == Some(to) {
                 subscription.donor_asked = Some((donor, now));
+                subscription.pieces = Vec::new();
                 // The state will include all earlier messages.
-                subscription.buffer.retain(|event| matches!(event, GroupOutput::View(_)));
+                subscription.buffer.retain(|event| matches!(event, GroupOutput::View { .. }));
                 subscription.buffered = subscription.buffer.iter().map(GroupOutput::weight).sum();
             }
             if subscription.claim == Some(donor) {
@@ -300,12 +333,30 @@ impl Core {
         }
     }
 
-    pub(super) fn on_state_given(&mut self, group: &Name, to: ClaimId, state: &Payload) {
+    pub(super) fn on_state_given(&mut self, group: &Name, to: ClaimId, state: GivenState) {
+        let now = self.now;
         for subscription in self.subscriptions_of(group).filter(|s| s.claim == Some(to)) {
-            if std::mem::replace(&mut subscription.has_state, true) {
+            if subscription.has_state {
                 continue;
             }
-            subscription.outbox.send(GroupOutput::State(state.0.clone()));
+            let state = match &state {
+                GivenState::First => GroupOutput::First,
+                GivenState::Declined => GroupOutput::NoState,
+                GivenState::Piece { bytes, more: true } => {
+                    subscription.pieces.extend_from_slice(&bytes.0);
+                    subscription.donor_asked.iter_mut().for_each(|(_, last)| *last = now);
+                    continue;
+                }
+                GivenState::Piece { bytes, more: false } if subscription.pieces.is_empty() => {
+                    GroupOutput::State(bytes.0.clone())
+                }
+                GivenState::Piece { bytes, more: false } => {
+                    subscription.pieces.extend_from_slice(&bytes.0);
+                    GroupOutput::State(std::mem::take(&mut subscription.pieces).into())
+                }
+            };
+            subscription.has_state = true;
+            subscription.outbox.send(state);
             for event in std::mem::take(&mut subscription.buffer) {
                 subscription.outbox.send(event);
             }

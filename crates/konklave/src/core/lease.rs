@@ -66,6 +66,11 @@ impl Lease {
         if self.alone { None } else { Some(self.runs_out(lease).unwrap_or_default()) }
     }
 
+    /// Whether a majority has answered a ping sent less than `span` ago.
+    pub(super) fn is_fresh(&self, span: Duration, now: Duration) -> bool {
+        self.alone || self.renewed.is_some_and(|asked| now < asked + span)
+    }
+
     /// Whether a grant with this lease is valid.
     pub(super) fn holds(&self, lease: Duration, now: Duration) -> bool {
         self.ends(lease).is_none_or(|until| now < until)
@@ -82,6 +87,20 @@ impl Core {
     /// Whether grants with the group's lease are valid now.
     pub(super) fn is_leased(&self) -> bool {
         self.lease.holds(self.config.timings.lease, self.now)
+    }
+
+    /// Whether this node is a member, and a majority has answered it lately.
+    pub(crate) fn has_quorum(&self) -> bool {
+        let recent = self.config.timings.lease.min(self.config.timings.silence);
+        self.is_member() && !self.blocked && self.lease.is_fresh(recent, self.now)
+    }
+
+    /// Why this node cannot serve requests now.
+    pub(crate) fn why_not_ready(&self) -> String {
+        match self.what_is_missing() {
+            missing if missing.is_empty() => "no majority of its members answers".into(),
+            missing => missing,
+        }
     }
 
     /// Sends a ping to every other member of the view.

@@ -16,8 +16,9 @@ use konklave_algorithms::group::virtual_synchrony::{Entry, Message};
 use konklave_process::Process;
 
 use super::Core;
-use crate::table::{Batch, HEAVIEST, Op};
-use crate::wire::MAX_FRAME;
+use crate::lock::LONGEST;
+use crate::table::{Batch, LEAST, Op};
+use crate::wire::{MAX_FRAME, MAX_MESSAGE};
 
 /// The most own batches in flight. More would only make each batch smaller.
 pub(super) const IN_FLIGHT: usize = 4;
@@ -27,6 +28,8 @@ pub(super) const BATCH_BYTES: usize = 64 << 10;
 /// From this number of operations, or of their bytes, group messages of the application have to wait.
 const BACKLOG: usize = 16 * BATCH_OPS;
 const BACKLOG_BYTES: usize = 16 << 20;
+/// The longest operation of an application.
+const HEAVIEST: usize = LEAST + LONGEST + MAX_MESSAGE;
 /// The bytes that all members together may send before every member has them.
 const UNSTABLE: usize = MAX_FRAME / 16;
 /// From this number of bytes on, a member accepts no further messages in order. Out of order, it accepts

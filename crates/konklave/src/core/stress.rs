@@ -94,6 +94,7 @@ impl Stress {
         let guard = match asked {
             Ok(guard) => guard,
             Err(Error::Busy(_)) if tries => return,
+            Err(Error::NoGroup(_)) if tries => return cluster.sleep(MS).await,
             Err(Error::TimedOut(_)) => return,
             Err(Error::Left) => return cluster.sleep(MS).await,
             Err(other) => panic!("{}: {other}", self.what),

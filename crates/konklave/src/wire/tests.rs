@@ -11,9 +11,9 @@ use proptest::prelude::{
 
 use super::*;
 use crate::core::{FoundingMessage, PeerStatus};
-use crate::lifted::{LockMessage, LockNote, NotedClaim, Report};
+use crate::lifted::{LockMessage, LockNote, NotedClaim};
 use crate::lock_algorithm::LockAlgorithm;
-use crate::table::{ClaimId, Key, LockMode, Op, Payload, Space, Table};
+use crate::table::{ClaimId, Key, LockMode, Op, Payload, Report, Space, Table};
 use crate::token::Token;
 
 fn view_id() -> ViewId {
@@ -73,8 +73,8 @@ fn ops() -> Vec<Op> {
         Op::Enter { group: group.clone(), claim, label },
         Op::Exit { group: group.clone(), claim },
         Op::Say { group: group.clone(), claim, payload: payload.clone() },
-        Op::AskAnother { group: group.clone(), to, instead_of: claim },
-        Op::Give { group, to, by: claim, parts: payload },
+        Op::AskAnother { group: group.clone(), to, instead_of: claim, declined: true },
+        Op::Give { group, to, by: claim, piece: payload, more: false },
     ];
     let reports = [
         Report::Holding { token, safe: true },

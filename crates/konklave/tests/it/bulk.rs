@@ -41,7 +41,7 @@ async fn send_and_receive(
                     }
                 }
                 GroupEvent::Snapshot(wanted) => wanted.give(Vec::new()).unwrap(),
-                GroupEvent::Lost => panic!("{of} was lost after {}", heard.len()),
+                GroupEvent::Lost(why) => panic!("{of} was lost after {}: {why}", heard.len()),
                 _ => {}
             }
         }

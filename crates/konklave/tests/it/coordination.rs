@@ -1,11 +1,14 @@
 //! Groups, campaigns, barriers, semaphores and sessions.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use futures_core::Stream;
 use konklave::testing::Cluster;
-use konklave::{Error, Group, GroupEvent, Handover, State, WhyState};
+use konklave::{Error, Group, GroupEvent, GroupLoss, Handover, Loss, Snapshot, State, WhyState};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -32,6 +35,7 @@ async fn follow(cluster: &Cluster, group: &mut Group, log: &mut Log, time: Durat
                 log.started_with = Some(old.clone());
                 log.messages = old;
             }
+            GroupEvent::First => log.started_with = Some(Vec::new()),
             GroupEvent::View(view) => log.views.push(view.members.len()),
             GroupEvent::Message { bytes, .. } => {
                 log.messages.push(String::from_utf8(bytes.to_vec()).unwrap());
@@ -196,7 +200,7 @@ fn slow_reader_is_removed_and_may_rejoin() {
         let mut heard = Log::default();
         follow(&cluster, &mut deaf, &mut heard, MS * 5).await;
         assert!((60..70).contains(&heard.messages.len()), "{}", heard.messages.len());
-        assert!(matches!(deaf.try_next(), None | Some(GroupEvent::Lost)));
+        assert!(matches!(deaf.try_next(), None | Some(GroupEvent::Lost(GroupLoss::TooSlow))));
         assert!(deaf.send(b"?".to_vec()).await.is_err());
         drop(deaf);
         log.messages.truncate(1);
@@ -519,5 +523,197 @@ fn ten_thousand_names_come_and_go() {
         for i in 0..3 {
             assert_eq!(cluster.node(i).status().locks.len(), 0);
         }
+    });
+}
+
+/// Scenario: parties drop the future of their wait again and again. Hazard: the barrier opens for one of them
+/// just then, and it waits for a round that the others have finished.
+#[test]
+fn barrier_is_cancel_safe() {
+    for seed in 0..30 {
+        let cluster = Cluster::seeded(3, seed);
+        let passed = Rc::new(RefCell::new([0; 3]));
+        cluster.block_on(async {
+            let party = async |i: usize| {
+                let (barrier, mut random) = (cluster.node(i).barrier("round", 3), seed + i as u64);
+                for round in 1..=20 {
+                    loop {
+                        random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
+                        tokio::select! {
+                            opened = barrier.wait() => break opened.unwrap(),
+                            () = cluster.sleep(MS / 10 * (random >> 60) as u32) => {}
+                        }
+                    }
+                    passed.borrow_mut()[i] = round;
+                    let all = *passed.borrow();
+                    assert!(all.iter().all(|others| others + 1 >= round), "{seed}: {all:?}");
+                }
+            };
+            tokio::select! {
+                _ = async { tokio::join!(party(0), party(1), party(2)) } => {}
+                () = cluster.sleep(MS * 60_000) => panic!("{seed}: {:?} rounds", passed.borrow()),
+            }
+        });
+    }
+}
+
+#[test]
+fn clones_of_barrier_are_parties_of_their_own() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let one = cluster.node(0).barrier("b", 3);
+        let (two, three) = (one.clone(), one.clone());
+        let (a, b, c) = tokio::join!(one.wait(), two.wait(), three.wait());
+        a.and(b).and(c).unwrap();
+    });
+}
+
+/// The first event of `newcomer`, while each member answers requests for its state.
+async fn first_event(
+    cluster: &Cluster,
+    newcomer: &mut Group,
+    members: &mut [Group],
+    mut answer: impl FnMut(usize, Snapshot),
+) -> GroupEvent {
+    loop {
+        for (i, member) in members.iter_mut().enumerate() {
+            while let Some(event) = member.try_next() {
+                if let GroupEvent::Snapshot(wanted) = event {
+                    answer(i, wanted);
+                }
+            }
+        }
+        if let Some(event) = newcomer.try_next() {
+            return event;
+        }
+        cluster.sleep(MS).await;
+    }
+}
+
+/// Two members with a state, and one that wants it.
+async fn two_members_and_newcomer(cluster: &Cluster) -> ([Group; 2], Group) {
+    let mut first = cluster.node(0).group("g").await.unwrap();
+    assert!(matches!(first.next().await, Some(GroupEvent::First)));
+    let mut second = cluster.node(1).group("g").await.unwrap();
+    let members = std::slice::from_mut(&mut first);
+    let give = |_, wanted: Snapshot| wanted.give(b"old").unwrap();
+    let event = first_event(cluster, &mut second, members, give).await;
+    assert!(matches!(event, GroupEvent::State(bytes) if *bytes == *b"old"));
+    let newcomer = cluster.node(2).group("g").await.unwrap();
+    ([first, second], newcomer)
+}
+
+#[test]
+fn declined_state_is_asked_from_next_member_at_once() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (mut members, mut newcomer) = two_members_and_newcomer(&cluster).await;
+        let start = cluster.now();
+        let mut asked = Vec::new();
+        let state = first_event(&cluster, &mut newcomer, &mut members, |i, wanted| {
+            asked.push(i);
+            match i {
+                0 => wanted.give(b"of the first").unwrap(),
+                // A panic of the member's code declines, too.
+                _ => drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    let _wanted = wanted;
+                    std::panic::resume_unwind(Box::new("no state here"));
+                }))),
+            }
+        });
+        let state = state.await;
+        assert!(matches!(&state, GroupEvent::State(s) if **s == *b"of the first"), "{state:?}");
+        assert_eq!(asked, [1, 0]);
+        assert!(cluster.now() - start < MS * 20, "it does not wait for a silent donor");
+    });
+}
+
+#[test]
+fn newcomer_learns_that_all_members_decline() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (mut members, mut newcomer) = two_members_and_newcomer(&cluster).await;
+        let mut asked = Vec::new();
+        let decline = |i, wanted: Snapshot| {
+            asked.push(i);
+            wanted.decline();
+        };
+        let event = first_event(&cluster, &mut newcomer, &mut members, decline).await;
+        assert!(matches!(event, GroupEvent::NoState), "{event:?}");
+        assert_eq!(asked, [1, 0], "each once");
+        // It goes on: it gets messages, and gives its own state to others.
+        newcomer.send(b"hello".to_vec()).await.unwrap();
+        while !matches!(newcomer.next().await.unwrap(), GroupEvent::Message { .. }) {}
+    });
+}
+
+#[test]
+fn long_state_travels_in_pieces() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (mut members, mut newcomer) = two_members_and_newcomer(&cluster).await;
+        let state: Vec<u8> = (0..(3 << 20) + 7).map(|i| (i % 251) as u8).collect();
+        let give = |_, wanted: Snapshot| wanted.give(&state).unwrap();
+        let event = first_event(&cluster, &mut newcomer, &mut members, give).await;
+        assert!(matches!(event, GroupEvent::State(bytes) if *bytes == *state));
+    });
+}
+
+#[test]
+fn member_learns_why_it_lost_its_group() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let mut group = cluster.node(0).group("g").await.unwrap();
+        let session = cluster.node(0).session("s");
+        let mut other = session.group("h").await.unwrap();
+        let why = async |group: &mut Group| loop {
+            match group.next().await.unwrap() {
+                GroupEvent::Lost(why) => break why,
+                GroupEvent::View(view) => assert!(view.generation > 0),
+                _ => {}
+            }
+        };
+        session.close();
+        assert_eq!(why(&mut other).await, GroupLoss::Node(Loss::Closed));
+        cluster.isolate(0);
+        cluster.sleep(MS * 3000).await;
+        cluster.heal();
+        assert_eq!(why(&mut group).await, GroupLoss::Node(Loss::Excluded));
+    });
+}
+
+#[test]
+fn node_tells_whether_majority_answers_and_fails_at_once_without() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let node = cluster.node(0);
+        let mut watch = node.watch_quorum();
+        // As a stream, too.
+        while poll_fn(|task| Pin::new(&mut watch).poll_next(task)).await != Some(true) {}
+        node.ready().await.unwrap();
+        assert!(node.has_quorum());
+        let held = node.lock("mine").acquire().await.unwrap();
+        // These wait for an answer of the group when its majority goes away.
+        cluster.isolate(0);
+        let asked = cluster.now();
+        let tried = node.lock("a").try_acquire().await;
+        assert!(matches!(tried, Err(Error::NoGroup(_))), "{tried:?}");
+        assert!(cluster.now() - asked < MS * 1500, "{:?}", cluster.now() - asked);
+        assert_eq!(watch.next().await, Some(false));
+        assert!(!node.has_quorum());
+        // And these begin without one.
+        let asked = cluster.now();
+        let revoked = node.revoke("mine", None).await;
+        assert!(matches!(revoked, Err(Error::NoGroup(_))), "{revoked:?}");
+        let led = node.step_down("boss").await;
+        assert!(matches!(led, Err(Error::NoGroup(_))), "{led:?}");
+        assert_eq!(cluster.now(), asked, "at once");
+        drop(held);
+        cluster.heal();
+        node.ready().await.unwrap();
+        assert_eq!(watch.next().await, Some(true));
+        node.lock("a").try_acquire().await.unwrap().release().await.unwrap();
+        node.leave().await.unwrap();
+        assert_eq!(watch.next().await, None);
     });
 }

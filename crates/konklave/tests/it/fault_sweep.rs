@@ -100,6 +100,10 @@ async fn work(
         let guard = match asked {
             Ok(guard) => guard,
             Err(Error::TimedOut(_) | Error::Busy(_) | Error::Left) => continue,
+            Err(Error::NoGroup(_)) if tries => {
+                cluster.sleep(MS).await;
+                continue;
+            }
             Err(other) => panic!("{other}"),
         };
         let (from, token) = (cluster.now(), guard.token());

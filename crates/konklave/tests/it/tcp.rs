@@ -258,7 +258,7 @@ async fn garbage_on_port_is_refused() {
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let (open, open_address) = group(1, |b, _| b).await;
     let (mut keyed, mut plain) = (nodes[0].events(), open[0].events());
-    let greeting = |rest: &[u8]| [&b"KNKL"[..], &[7, 0], rest].concat();
+    let greeting = |rest: &[u8]| [&b"KNKL"[..], &[8, 0], rest].concat();
     let wrong_version = [b"KNKL".to_vec(), vec![0xee, 0xee, 4, 0, 0, 0, 0, 0]].concat();
     let http = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
     let guess = greeting(&[&[0xff, 0xff][..], &[9; 48]].concat());
@@ -294,11 +294,11 @@ async fn node_of_earlier_version_and_its_peer_learn_versions() {
         let (nodes, addresses) = group(1, |b, _| with(b)).await;
         let mut events = nodes[0].events();
         let mut caller = tokio::net::TcpStream::connect(&addresses[0]).await.unwrap();
-        caller.write_all(b"KNKL\x06\0\x04\0abcd").await.unwrap();
+        caller.write_all(b"KNKL\x07\0\x04\0abcd").await.unwrap();
         let mut answer = [0; 8];
         timeout(LONG, caller.read_exact(&mut answer)).await.unwrap().unwrap();
-        assert_eq!(answer[..6], *b"KNKL\x07\0");
-        let told = "it speaks protocol version 6, this node version 7: install the same version";
+        assert_eq!(answer[..6], *b"KNKL\x08\0");
+        let told = "it speaks protocol version 7, this node version 8: install the same version";
         assert!(refusal(&mut events).await.contains(told));
         // The same the other way: the old node is called.
         let old = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -308,7 +308,7 @@ async fn node_of_earlier_version_and_its_peer_learn_versions() {
         let answering = async {
             loop {
                 let (mut stream, _) = old.accept().await.unwrap();
-                stream.write_all(b"KNKL\x06\0\x04\0abcd").await.unwrap();
+                stream.write_all(b"KNKL\x07\0\x04\0abcd").await.unwrap();
                 let _ = stream.read_to_end(&mut Vec::new()).await;
             }
         };

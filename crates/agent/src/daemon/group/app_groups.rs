@@ -236,7 +236,8 @@ impl AppGroup {
                         self.view = Some(view.clone());
                         self.tell(&view, EVENT_OVERHEAD);
                     }
-                    Some(GroupEvent::Lost) => {
+                    Some(GroupEvent::Lost(why)) => {
+                        tracing::warn!(group = %self.name, %why, "the agent has lost its place in the group");
                         // Messages until the agent enters again are missed.
                         self.lost = true;
                         return false;

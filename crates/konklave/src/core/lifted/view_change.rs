@@ -13,9 +13,8 @@ use konklave_process::{ProcessId, ProcessSet};
 
 use super::locks::Locks;
 use super::{Core, Lock, Phase};
-use crate::lifted::{Report, Summary};
 use crate::status::Loss;
-use crate::table::{Batch, Name, Op};
+use crate::table::{Batch, Name, Op, Report, Summary};
 
 /// The decided facts about one lock.
 #[derive(Default)]

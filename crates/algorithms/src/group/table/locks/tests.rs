@@ -1,12 +1,14 @@
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use konklave_algorithms::group::ViewId;
 use konklave_process::ProcessId;
 use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
+use rustc_hash::FxBuildHasher;
 
 use super::*;
-use crate::table::{Batch, Op};
-use crate::table::{LockMode, Refusal, Space};
+use crate::group::ViewId;
+use crate::group::table::{Batch, Op};
+use crate::group::table::{LockMode, Refusal, Space};
 
 fn member(id: u32) -> Member {
     Member { id: ProcessId(id), incarnation: 1 }
@@ -133,10 +135,17 @@ fn locks_are_served_in_same_order_at_all_members() {
         table.install(view, &[member(1), member(2)], &ProcessSet::new(), &mut out);
         out
     };
+    assert_eq!(printed(&old), printed(&new));
     let (by_old, by_new) = (served(&mut old), served(&mut new));
     assert_eq!(granted(&by_old).len(), 200);
     assert_eq!(by_old, by_new);
     assert_eq!(old, new);
+}
+
+/// The table as the checker sees it: equal tables hash equally, however they were built.
+fn printed(table: &Table) -> (u64, String) {
+    let hash = FxBuildHasher.hash_one(table);
+    (hash, serde_json::to_string(table).expect("a table is data"))
 }
 
 #[test]

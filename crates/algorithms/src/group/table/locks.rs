@@ -1,25 +1,24 @@
 //! The locks of the table: operations, revocations and view changes.
 
-use konklave_algorithms::group::Member;
 use konklave_process::ProcessSet;
 
 use super::lock::{Grant, Lock, report_changed};
 use super::{ClaimId, Key, Op, Outcome, Table};
-use crate::token::Token;
+use crate::group::{Member, Token};
 
 impl Table {
     /// The lock under `key`, if it is held or wanted.
-    pub(crate) fn lock(&self, key: &Key) -> Option<&Lock> {
+    pub fn lock(&self, key: &Key) -> Option<&Lock> {
         self.locks.get(key)
     }
 
     /// All locks that are held or wanted, in no order.
-    pub(crate) fn locks(&self) -> impl Iterator<Item = (&Key, &Lock)> {
+    pub fn locks(&self) -> impl Iterator<Item = (&Key, &Lock)> {
         self.locks.iter()
     }
 
     /// The excluded members with fenced locks, and the leases of these locks.
-    pub(crate) fn fenced(&self) -> Vec<(Member, u32)> {
+    pub fn fenced(&self) -> Vec<(Member, u32)> {
         let grants = self.locks.values().flat_map(|lock| &lock.holders);
         let mut leases: Vec<(Member, u32)> =
             grants.filter(|g| g.fenced).map(|g| (g.claim.member, g.lease)).collect();

@@ -2,25 +2,29 @@
 
 use std::sync::Arc;
 
-use konklave_algorithms::group::Member;
 use serde::{Deserialize, Serialize};
 
-use super::{ClaimId, Name, Outcome, Payload, Table};
+use super::{ClaimId, GivenState, Name, Outcome, Payload, Table};
+use crate::group::Member;
 
 /// A group of the application.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct AppGroup {
+pub struct AppGroup {
     /// Most senior first.
-    pub(crate) members: Vec<AppMember>,
+    pub members: Vec<AppMember>,
 }
 
 /// A member.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct AppMember {
-    pub(crate) claim: ClaimId,
-    pub(crate) label: Arc<str>,
+pub struct AppMember {
+    /// The claim.
+    pub claim: ClaimId,
+    /// For people.
+    pub label: Arc<str>,
     /// While it has no state: the donor that was asked for it.
-    pub(crate) waits_for: Option<ClaimId>,
+    pub waits_for: Option<ClaimId>,
+    /// While it has no state: the donors that have declined to give it.
+    pub declined: Vec<ClaimId>,
 }
 
 impl Table {
@@ -35,13 +39,12 @@ impl Table {
         if app_group.members.iter().any(|p| p.claim == claim) {
             return;
         }
-        app_group.members.push(AppMember { claim, label, waits_for: None });
+        app_group.members.push(AppMember { claim, label, waits_for: None, declined: Vec::new() });
         out.push(Outcome::AppView { group: group.clone(), members: app_group.members.clone() });
         if let Some(donor) = app_group.donor(claim) {
             app_group.ask(&group, claim, donor, out);
         } else {
-            // No other member has a state: this one starts with an empty one.
-            out.push(Outcome::StateGiven { group, to: claim, payload: Payload([].into()) });
+            out.push(Outcome::StateGiven { group, to: claim, state: GivenState::First });
         }
     }
 
@@ -69,30 +72,28 @@ impl Table {
         for claim in orphans {
             match app_group.donor(claim) {
                 Some(donor) => app_group.ask(group, claim, donor, out),
-                None => {
-                    // The last member with the state is gone: the most senior one starts with an empty one.
-                    app_group.has_state(claim);
-                    let (group, payload) = (group.clone(), Payload([].into()));
-                    out.push(Outcome::StateGiven { group, to: claim, payload });
-                }
+                None => app_group.without_donor(group, claim, out),
             }
         }
     }
 
-    /// A donor may have the state and never give it: asks another one.
+    /// A donor may have the state and never give it, or decline to give it: asks another one.
     pub(super) fn ask_another(
         &mut self,
         group: &Name,
         to: ClaimId,
-        instead_of: ClaimId,
+        (instead_of, declined): (ClaimId, bool),
         out: &mut Vec<Outcome>,
     ) {
         let Some(app_group) = self.app_groups.get_mut(group) else { return };
-        let waits = |p: &AppMember| p.claim == to && p.waits_for == Some(instead_of);
-        if app_group.members.iter().any(waits)
-            && let Some(donor) = app_group.donor_after(to, instead_of)
-        {
-            app_group.ask(group, to, donor, out);
+        let waits = |p: &&mut AppMember| p.claim == to && p.waits_for == Some(instead_of);
+        let Some(member) = app_group.members.iter_mut().find(waits) else { return };
+        if declined {
+            member.declined.push(instead_of);
+        }
+        match app_group.donor_after(to, instead_of) {
+            Some(donor) => app_group.ask(group, to, donor, out),
+            None => app_group.without_donor(group, to, out),
         }
     }
 
@@ -119,17 +120,19 @@ impl Table {
     pub(super) fn give(
         &mut self,
         group: &Name,
-        to: ClaimId,
-        by: ClaimId,
-        payload: Payload,
+        (to, by): (ClaimId, ClaimId),
+        (bytes, more): (Payload, bool),
         out: &mut Vec<Outcome>,
     ) {
         let Some(app_group) = self.app_groups.get_mut(group) else { return };
         let waits = |p: &AppMember| p.claim == to && p.waits_for == Some(by);
         // Another donor may have been asked in the meantime.
         if app_group.members.iter().any(waits) {
-            app_group.has_state(to);
-            out.push(Outcome::StateGiven { group: group.clone(), to, payload });
+            if !more {
+                app_group.has_state(to);
+            }
+            let state = GivenState::Piece { bytes, more };
+            out.push(Outcome::StateGiven { group: group.clone(), to, state });
         }
     }
 }
@@ -142,13 +145,36 @@ impl AppGroup {
 
     /// The donor after `asked`: the next more senior one; after the most senior, the first one again.
     fn donor_after(&self, to: ClaimId, asked: ClaimId) -> Option<ClaimId> {
-        let after = self.donors(to).skip_while(|donor| *donor != asked).nth(1);
-        after.or_else(|| self.donor(to))
+        let declined = self.declined(to);
+        let mut after = self.holders(to).skip_while(|donor| *donor != asked).skip(1);
+        after.find(|donor| !declined.contains(donor)).or_else(|| self.donor(to))
     }
 
+    /// The members that may give `to` the state, most junior first.
     fn donors(&self, to: ClaimId) -> impl Iterator<Item = ClaimId> {
+        let declined = self.declined(to);
+        self.holders(to).filter(move |donor| !declined.contains(donor))
+    }
+
+    /// The other members that have the state, most junior first.
+    fn holders(&self, to: ClaimId) -> impl Iterator<Item = ClaimId> {
         let has = move |p: &&AppMember| p.claim != to && p.waits_for.is_none();
         self.members.iter().rev().filter(has).map(|p| p.claim)
+    }
+
+    /// The members that have declined to give `to` the state.
+    fn declined(&self, to: ClaimId) -> &[ClaimId] {
+        self.members.iter().find(|p| p.claim == to).map_or(&[], |p| &p.declined)
+    }
+
+    /// No member gives `to` the state: it goes on without.
+    fn without_donor(&mut self, group: &Name, to: ClaimId, out: &mut Vec<Outcome>) {
+        let state = match self.holders(to).next() {
+            Some(_) => GivenState::Declined,
+            None => GivenState::First,
+        };
+        self.has_state(to);
+        out.push(Outcome::StateGiven { group: group.clone(), to, state });
     }
 
     fn ask(&mut self, group: &Name, to: ClaimId, donor: ClaimId, out: &mut Vec<Outcome>) {
@@ -160,7 +186,7 @@ impl AppGroup {
 
     fn has_state(&mut self, claim: ClaimId) {
         if let Some(place) = self.members.iter_mut().find(|p| p.claim == claim) {
-            place.waits_for = None;
+            (place.waits_for, place.declined) = (None, Vec::new());
         }
     }
 }

@@ -5,8 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::ViewId;
+
 /// Bits of `k` for local grants: so many times in a row, a node may grant a cached lock without the group.
-pub(crate) const LOCAL_GRANT_BITS: u32 = 20;
+pub const LOCAL_GRANT_BITS: u32 = 20;
 
 /// A fencing token. Later grants of a name have higher tokens, across crashes, partitions and total restarts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -20,13 +22,19 @@ pub struct Token {
 }
 
 impl Token {
+    /// Token number `k` of a view.
+    pub fn of(view: ViewId, k: u64) -> Self {
+        let epoch = u32::try_from(view.epoch).unwrap_or(u32::MAX);
+        Self { generation: view.generation, epoch, k }
+    }
+
     /// The token as a number that compares like it.
     pub fn to_u128(self) -> u128 {
         u128::from(self.generation) << 96 | u128::from(self.epoch) << 64 | u128::from(self.k)
     }
 
     /// Whether it is `granted`, or a later local grant under it.
-    pub(crate) fn derives_from(self, granted: Self) -> bool {
+    pub fn derives_from(self, granted: Self) -> bool {
         let base = |token: Self| token.to_u128() >> LOCAL_GRANT_BITS;
         self >= granted && base(self) == base(granted)
     }
@@ -51,9 +59,17 @@ impl fmt::Display for Token {
 }
 
 /// The text is not a token.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0:?} is not a token: expected generation.epoch.k, or 32 hexadecimal digits")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseTokenError(String);
+
+impl fmt::Display for ParseTokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let expected = "expected generation.epoch.k, or 32 hexadecimal digits";
+        write!(f, "{:?} is not a token: {expected}", self.0)
+    }
+}
+
+impl std::error::Error for ParseTokenError {}
 
 /// Parses both forms.
 impl FromStr for Token {

@@ -1,7 +1,8 @@
 //! The replicated table: locks, semaphores, campaigns, barriers and groups of the application.
 //!
 //! A deterministic state machine without a clock. All members apply the same operations in the same order, so
-//! their tables are equal.
+//! their tables are equal. The library's node applies this table, and so does the process that the checker
+//! explores ([`lock_table`](super::lock_table)).
 
 mod barriers;
 mod groups;
@@ -10,38 +11,42 @@ mod locks;
 mod ops;
 mod parts;
 
-pub(crate) use groups::{AppGroup, AppMember};
-pub(crate) use lock::{Grant, Lock, QueuedRequest};
-pub(crate) use ops::{
-    Batch, ClaimId, HEAVIEST, Key, LockMode, Op, Outcome, Part, Payload, Refusal, Space, text,
+pub use barriers::BarrierState;
+pub use groups::{AppGroup, AppMember};
+pub use lock::{Grant, Lock, QueuedRequest};
+pub use ops::{
+    Batch, ClaimId, GivenState, Key, LEAST, LockMode, Op, Outcome, Part, Payload, Refusal, Report,
+    Space, Summary, text,
 };
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use konklave_algorithms::group::{Member, ViewId};
 use konklave_process::ProcessSet;
 use rustc_hash::FxHashMap;
+use serde::{Serialize, Serializer};
 
-use crate::token::{LOCAL_GRANT_BITS, Token};
-use barriers::BarrierState;
+use super::{Member, Token, ViewId};
+use crate::group::token::LOCAL_GRANT_BITS;
 
 /// The name of a lock, semaphore, campaign, barrier or group.
-pub(crate) type Name = Arc<str>;
+pub type Name = Arc<str>;
 
 /// The replicated table.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Table {
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Table {
     tokens: Tokens,
     /// Sorted by name only where the order matters: it must be the same at all members.
+    #[serde(serialize_with = "as_sorted_list")]
     locks: FxHashMap<Key, Lock>,
     barriers: BTreeMap<Name, BarrierState>,
     app_groups: BTreeMap<Name, AppGroup>,
 }
 
 /// The parts of the next token.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Tokens {
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize)]
+pub struct Tokens {
     generation: u32,
     epoch: u32,
     /// The number of tokens given in this view.
@@ -56,9 +61,28 @@ impl Tokens {
     }
 }
 
+/// For the checker only: the node hashes no table.
+impl Hash for Table {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { tokens, locks, barriers, app_groups } = self;
+        (tokens, sorted(locks), barriers, app_groups).hash(state);
+    }
+}
+
+fn sorted(locks: &FxHashMap<Key, Lock>) -> BTreeMap<&Key, &Lock> {
+    locks.iter().collect()
+}
+
+fn as_sorted_list<S: Serializer>(
+    locks: &FxHashMap<Key, Lock>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(sorted(locks))
+}
+
 impl Table {
     /// Applies one operation.
-    pub(crate) fn apply(&mut self, op: &Op, out: &mut Vec<Outcome>) {
+    pub fn apply(&mut self, op: &Op, out: &mut Vec<Outcome>) {
         match *op {
             Op::Acquire { ref key, .. }
             | Op::Adopt { ref key, .. }
@@ -72,7 +96,7 @@ impl Table {
                 out.push(Outcome::RevokeDone { claim, held });
             }
             Op::Arrive { claim, ref name, of } => self.arrive(name.clone(), of, claim, out),
-            Op::Depart { claim, ref name } => self.depart(name, claim),
+            Op::Depart { claim, ref name } => self.depart(name, claim, out),
             Op::Enter { ref group, claim, ref label } => {
                 self.enter(group.clone(), claim, label.clone(), out);
             }
@@ -80,11 +104,11 @@ impl Table {
             Op::Say { ref group, claim, ref payload } => {
                 self.say(group.clone(), claim, payload.clone(), out);
             }
-            Op::Give { ref group, to, by, ref parts } => {
-                self.give(group, to, by, parts.clone(), out);
+            Op::Give { ref group, to, by, ref piece, more } => {
+                self.give(group, (to, by), (piece.clone(), more), out);
             }
-            Op::AskAnother { ref group, to, instead_of } => {
-                self.ask_another(group, to, instead_of, out);
+            Op::AskAnother { ref group, to, instead_of, declined } => {
+                self.ask_another(group, to, (instead_of, declined), out);
             }
             Op::Part(ref part) => self.take_part(part.clone()),
             // Summaries are not ordered: they travel in view changes only.
@@ -94,7 +118,7 @@ impl Table {
 
     /// A view begins. Grants of members that left in order, and grants with fast handover, are released at
     /// once. Lease-safe grants of excluded members stay fenced until their leases have expired.
-    pub(crate) fn install(
+    pub fn install(
         &mut self,
         view: ViewId,
         members: &[Member],
@@ -108,14 +132,13 @@ impl Table {
     }
 
     /// Sets the view whose tokens are given from now on.
-    pub(crate) fn set_view(&mut self, view: ViewId) {
-        let epoch = u32::try_from(view.epoch).unwrap_or(u32::MAX);
-        self.tokens = Tokens { generation: view.generation, epoch, count: 0 };
+    pub fn set_view(&mut self, view: ViewId) {
+        let Token { generation, epoch, .. } = Token::of(view, 0);
+        self.tokens = Tokens { generation, epoch, count: 0 };
     }
 
     /// The number of locks, barriers and groups: free or empty ones are not stored.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> (usize, usize, usize) {
+    pub fn len(&self) -> (usize, usize, usize) {
         (self.locks.len(), self.barriers.len(), self.app_groups.len())
     }
 }

@@ -6,44 +6,55 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{ClaimId, Key, LockMode, Op, Outcome, Refusal, Space, Tokens};
-use crate::token::Token;
+use crate::group::Token;
 
 /// The state of a lock, semaphore or campaign.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Lock {
-    pub(crate) holders: Vec<Grant>,
+pub struct Lock {
+    /// The holders: one, or several that share the lock.
+    pub holders: Vec<Grant>,
     /// The next request is first.
-    pub(crate) queue: VecDeque<QueuedRequest>,
+    pub queue: VecDeque<QueuedRequest>,
 }
 
 /// A holder's grant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Grant {
-    pub(crate) claim: ClaimId,
-    pub(crate) mode: LockMode,
-    pub(crate) token: Token,
-    pub(crate) safe: bool,
+pub struct Grant {
+    /// The claim that holds it.
+    pub claim: ClaimId,
+    /// How it is held.
+    pub mode: LockMode,
+    /// Its fencing token.
+    pub token: Token,
+    /// Whether it is fenced for its lease if its holder falls silent.
+    pub safe: bool,
     /// Its lease in milliseconds.
-    pub(crate) lease: u32,
+    pub lease: u32,
     /// Whether the holder is excluded and its lease may not have expired.
-    pub(crate) fenced: bool,
+    pub fenced: bool,
     /// Whether the grant is revoked and not released yet.
-    pub(crate) revoked: bool,
-    pub(crate) label: Arc<str>,
+    pub revoked: bool,
+    /// For people.
+    pub label: Arc<str>,
 }
 
 /// A queued request.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct QueuedRequest {
-    pub(crate) claim: ClaimId,
-    pub(crate) mode: LockMode,
+pub struct QueuedRequest {
+    /// The claim that waits.
+    pub claim: ClaimId,
+    /// How it wants the lock.
+    pub mode: LockMode,
     /// Whether it waits while a session uses the lock.
-    pub(crate) wait: bool,
-    pub(crate) safe: bool,
+    pub wait: bool,
+    /// Whether the grant will be lease-safe.
+    pub safe: bool,
     /// The lease of the grant, in milliseconds.
-    pub(crate) lease: u32,
-    pub(crate) priority: i32,
-    pub(crate) label: Arc<str>,
+    pub lease: u32,
+    /// Higher priorities are served first.
+    pub priority: i32,
+    /// For people.
+    pub label: Arc<str>,
 }
 
 impl Lock {
@@ -69,7 +80,7 @@ impl Lock {
     }
 
     /// Applies an operation on this lock.
-    pub(crate) fn apply(&mut self, op: &Op, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
+    pub fn apply(&mut self, op: &Op, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
         match *op {
             Op::Acquire { claim, ref key, mode, wait, safe, lease, priority, ref label } => {
                 let label = label.clone();

@@ -1,13 +1,13 @@
 //! Barriers: nobody passes before the given number of parties has arrived.
 
-use konklave_algorithms::group::Member;
 use serde::{Deserialize, Serialize};
 
 use super::{ClaimId, Name, Outcome, Table};
+use crate::group::Member;
 
 /// The parties that have arrived at a barrier.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct BarrierState {
+pub struct BarrierState {
     of: u32,
     pub(super) arrived: Vec<ClaimId>,
 }
@@ -27,8 +27,11 @@ impl Table {
         }
     }
 
-    pub(super) fn depart(&mut self, name: &Name, claim: ClaimId) {
-        self.thin(name, |c| c != claim);
+    pub(super) fn depart(&mut self, name: &Name, claim: ClaimId, out: &mut Vec<Outcome>) {
+        if self.barriers.get(name).is_some_and(|barrier| barrier.arrived.contains(&claim)) {
+            self.thin(name, |c| c != claim);
+            out.push(Outcome::Departed { claim });
+        }
     }
 
     pub(super) fn depart_barriers(&mut self, members: &[Member]) {
@@ -53,7 +56,7 @@ mod tests {
     use konklave_process::ProcessId;
 
     use super::*;
-    use crate::table::Op;
+    use crate::group::table::Op;
 
     fn claim(id: u32) -> ClaimId {
         let member = Member { id: ProcessId(id), incarnation: 1 };
@@ -85,7 +88,9 @@ mod tests {
         table.apply(&Op::Arrive { claim: claim(2), name: "b".into(), of: 3 }, &mut out);
         table.apply(&Op::Depart { claim: claim(2), name: "b".into() }, &mut out);
         table.apply(&Op::Arrive { claim: claim(2), name: "b".into(), of: 3 }, &mut out);
-        assert_eq!(out, []);
+        table.apply(&Op::Depart { claim: claim(0), name: "b".into() }, &mut out);
+        let departed = Outcome::Departed { claim: claim(2) };
+        assert_eq!(std::mem::take(&mut out), [departed], "the other one had not arrived");
         table.apply(&Op::Arrive { claim: claim(0), name: "b".into(), of: 2 }, &mut out);
         assert_eq!(out, [Outcome::Mismatch { claim: claim(0), of: 3 }]);
     }

@@ -10,7 +10,7 @@ const ONE: usize = 48;
 
 impl Table {
     /// The whole table in parts.
-    pub(crate) fn parts(&self) -> Vec<Batch> {
+    pub fn parts(&self) -> Vec<Batch> {
         let mut locks: Vec<_> = self.locks.iter().map(|(k, l)| (k.clone(), l.clone())).collect();
         locks.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let barriers = self.barriers.iter().map(|(n, m)| (n.clone(), m.clone()));
@@ -68,17 +68,20 @@ fn of_barrier((name, barrier): &(Name, BarrierState)) -> usize {
 }
 
 fn of_app_group((name, app_group): &(Name, AppGroup)) -> usize {
-    let members = app_group.members.iter().map(|place| 2 * ONE + place.label.len());
+    let members = app_group
+        .members
+        .iter()
+        .map(|place| 2 * ONE + place.label.len() + place.declined.len() * ONE);
     ONE + name.len() + members.sum::<usize>()
 }
 
 #[cfg(test)]
 mod tests {
-    use konklave_algorithms::group::Member;
     use konklave_process::ProcessId;
 
     use super::*;
-    use crate::table::{ClaimId, LockMode, Space};
+    use crate::group::Member;
+    use crate::group::table::{ClaimId, LockMode, Space};
 
     /// With the longest names and labels, and many waiters and members.
     #[test]
