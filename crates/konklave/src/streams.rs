@@ -10,9 +10,12 @@ use tokio::sync::{broadcast, watch};
 use crate::shared::Readiness;
 use crate::status::Event;
 
+/// The next item, and the receiver for later ones.
+type Next<R, T> = Pin<Box<dyn Future<Output = (Option<T>, R)> + Send + Sync>>;
+
 /// A receiver whose next item is awaited: its channel has only an `async` method, and a stream is polled.
 struct Polled<R, T> {
-    next: Option<Pin<Box<dyn Future<Output = (Option<T>, R)> + Send + Sync>>>,
+    next: Option<Next<R, T>>,
 }
 
 impl<R: 'static, T: 'static> Polled<R, T> {

@@ -55,19 +55,31 @@ async fn lock_around(nodes: &[Node]) {
 
 /// An application group with a member at each node.
 async fn join_all(nodes: &[Node], name: &str) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+    let (mut groups, mut begun): (Vec<Group>, Vec<bool>) = (Vec::new(), Vec::new());
+    // Each member has the state once it has read its first event. Requests for the state are declined.
+    let mut read = |groups: &mut Vec<Group>| {
+        begun.resize(groups.len(), false);
+        for (group, begun) in groups.iter_mut().zip(&mut begun) {
+            while group.try_next().is_some() {
+                *begun = true;
+            }
+        }
+        begun.iter().all(|begun| *begun)
+    };
     for node in nodes {
         let mut join = std::pin::pin!(timeout(LONG, node.group(name)));
         let joined = loop {
             tokio::select! {
                 joined = &mut join => break joined.unwrap().unwrap(),
-                // A new member waits for a state, which may be empty.
                 () = sleep(Duration::from_millis(5)) => {
-                    groups.iter_mut().for_each(|group| while group.try_next().is_some() {});
+                    read(&mut groups);
                 }
             }
         };
         groups.push(joined);
+    }
+    while !read(&mut groups) {
+        sleep(Duration::from_millis(5)).await;
     }
     groups
 }
