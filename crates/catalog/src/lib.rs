@@ -136,8 +136,8 @@ impl Entry {
         plan.idle = idle(self.problem, &plan.scenario);
         let (variant, longest) = (form.variant(&plan.setup), form.longest_delay(&plan.setup));
         let plan = plan.judged_by(&variant, longest);
-        let goes_on = form.goes_on(&plan.setup) && !form.is_endless();
-        Ok(if goes_on { plan.until_served() } else { plan })
+        let goes_on = form.goes_on(&plan.setup);
+        Ok(if form.is_endless() { plan } else { plan.with_end(goes_on) })
     }
 
     /// `scenario` with the workload that the algorithm's source tells of, where the user gave none.
