@@ -107,8 +107,6 @@ impl FaultFree {
         let plan = entry.plan(scenario.clone())?;
         let report = entry.simulate(&plan, false)?.report;
         let alive = plan.survivors();
-        let limit = plan.config.time_limit.min((4.0 * report.time).ceil() + 1000.0);
-        let scenario = Scenario { time_limit: Some(limit), ..scenario };
         Ok(Self { entry, scenario, steps: report.steps, sent: report.messages.sent, alive })
     }
 
