@@ -91,6 +91,8 @@ pub trait AnyAlgorithm: Send + Sync {
     fn process_sets(&self, setup: &Setup) -> Vec<ProcessSets>;
     /// Refuses a setup that it cannot run with, beyond the checks of the data sheet.
     fn check_setup(&self, setup: &Setup) -> Result<(), SetupError>;
+    /// A remark on runs with `workload`, which the figures of a single run may hide.
+    fn remark(&self, setup: &Setup, workload: &Workload) -> Option<&'static str>;
     /// The process of member `me`.
     fn process(&self, me: ProcessId, setup: &Setup) -> AnyProcess;
     /// The clients that `workload` describes.
@@ -169,6 +171,9 @@ where
     }
     fn check_setup(&self, setup: &Setup) -> Result<(), SetupError> {
         P::check_setup(setup)
+    }
+    fn remark(&self, setup: &Setup, workload: &Workload) -> Option<&'static str> {
+        P::remark(setup, workload)
     }
     fn process(&self, me: ProcessId, setup: &Setup) -> AnyProcess {
         AnyProcess::new(P::new(me, setup))

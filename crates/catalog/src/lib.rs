@@ -160,6 +160,11 @@ impl Entry {
         Ok(Scenario { down, initiators: up.map(|p| p.0.to_string()), ..scenario })
     }
 
+    /// A remark on runs of `plan`, which the figures of a single run may hide.
+    pub fn remark(&self, plan: &Plan) -> Option<&'static str> {
+        self.form(&plan.setup).algorithm.remark(&plan.setup, &plan.workload)
+    }
+
     /// Runs it in the simulator.
     pub fn simulate(&self, plan: &Plan, record: bool) -> Result<Outcome, Error> {
         simulate::simulate(self.form(&plan.setup), plan, record)

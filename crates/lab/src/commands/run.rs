@@ -46,7 +46,7 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
         let report = target.stream(|out| entry.record(&plan, out))?;
         let outcome = Outcome { report, run: None };
         warn_of_idle_faults(&plan, &outcome.report);
-        print(&args, &outcome)?;
+        print(&args, &outcome, entry.remark(&plan))?;
         return Ok(outcome.report.verdict.exit_code());
     }
     let unit = Duration::from_secs_f64(args.unit.unwrap_or(UNIT) / 1e3);
@@ -72,7 +72,7 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
         _ => Ok(()),
     };
     warn_of_idle_faults(&plan, &outcome.report);
-    print(&args, &outcome)?;
+    print(&args, &outcome, entry.remark(&plan))?;
     drawn?;
     Ok(outcome.report.verdict.exit_code())
 }
@@ -233,7 +233,7 @@ pub(crate) fn warn_of_broken(algorithm: &str, assumption: Assumption, by: &str) 
     );
 }
 
-fn print(args: &RunArgs, outcome: &Outcome) -> io::Result<()> {
+fn print(args: &RunArgs, outcome: &Outcome, remark: Option<&str>) -> io::Result<()> {
     let report = &outcome.report;
     match args.format {
         Format::Json | Format::Jsonl => print_json(report, args.format),
@@ -244,6 +244,9 @@ fn print(args: &RunArgs, outcome: &Outcome) -> io::Result<()> {
                 tell(args, run, &mut out)?;
             }
             summarise(report, &mut out)?;
+            if let Some(remark) = remark {
+                writeln!(out, "note        {remark}")?;
+            }
             out.flush()
         }
     }
