@@ -96,14 +96,18 @@ fn many(entries: &[&Entry], format: Format) -> io::Result<()> {
     out.flush()
 }
 
-/// The option that gives the quorums of the sources' example, if it has this many nodes and no quorums are chosen.
-fn example(sheet: &DataSheet, nodes: &str, set: &[String]) -> String {
+/// The sizes and loads of quorums, and the option for the sources' example if it has as many nodes and no quorums are
+/// chosen.
+fn quorums_line(sheet: &DataSheet, quorums: &Value, set: &[String]) -> String {
+    let words = quorums["words"].as_str().unwrap_or_default();
+    let nodes = quorums["nodes"].to_string();
     let is_chosen = set.iter().any(|word| word.starts_with("quorums="));
-    let mut quorums = sheet.switches.iter().filter(|s| s.name == "quorums" && !is_chosen);
-    match quorums.any(|switch| switch.values.contains(&nodes)) {
+    let mut switches = sheet.switches.iter().filter(|s| s.name == "quorums" && !is_chosen);
+    let example = match switches.any(|switch| switch.values.contains(&&*nodes)) {
         true => format!("; the example of the sources: --set quorums={nodes}"),
         false => String::new(),
-    }
+    };
+    format!("Quorums     {words}   ({nodes} nodes{example}; others by -n, --set)")
 }
 
 fn one(
@@ -134,10 +138,7 @@ fn one(
         }
     }
     if let Some(quorums) = quorums {
-        let words = quorums["words"].as_str().unwrap_or_default();
-        let nodes = quorums["nodes"].to_string();
-        let example = example(sheet, &nodes, set);
-        writeln!(out, "Quorums     {words}   ({nodes} nodes{example}; others by -n, --set)")?;
+        writeln!(out, "{}", quorums_line(sheet, quorums, set))?;
     }
     sets.iter().try_for_each(|sets| write_sets(&mut out, sets))?;
     if !sheet.switches.is_empty() {
