@@ -114,7 +114,7 @@ fn export_and_draw_honour_the_same_width() {
         rest[..digits].parse::<f64>().expect("a number")
     };
     let mut widths = Vec::new();
-    for points in [2500, 4500] {
+    for points in [4500, 9000] {
         let file = |name: &str| folder.file(&format!("{points}-{name}"));
         let (svg, tex, drawn) = (file("e.svg"), file("e.tex"), file("d.svg"));
         for line in [
