@@ -6,7 +6,7 @@ use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, Portable, ProcessId, Violation,
     encoded_size,
 };
-use konklave_sim::{AnyObserver, Config, Counts, Ending, Parts, Sim, Struck, Time};
+use konklave_sim::{AnyObserver, Config, Counts, Ending, Parts, Sim, Stall, Struck, Time};
 
 use crate::mutex::coterie::Figures;
 use crate::{
@@ -37,6 +37,8 @@ pub struct Simulation<'a> {
 pub struct Simulated {
     /// How it ended.
     pub ending: Ending,
+    /// The stall that ended it, if one did.
+    pub stall: Option<Stall>,
     /// When it ended, in ticks.
     pub now: Time,
     /// The numbers of messages and steps.
@@ -89,6 +91,8 @@ pub trait AnyAlgorithm: Send + Sync {
     fn process_sets(&self, setup: &Setup) -> Vec<ProcessSets>;
     /// Refuses a setup that it cannot run with, beyond the checks of the data sheet.
     fn check_setup(&self, setup: &Setup) -> Result<(), SetupError>;
+    /// A remark on runs with `workload`, which the figures of a single run may hide.
+    fn remark(&self, setup: &Setup, workload: &Workload) -> Option<&'static str>;
     /// The process of member `me`.
     fn process(&self, me: ProcessId, setup: &Setup) -> AnyProcess;
     /// The clients that `workload` describes.
@@ -168,6 +172,9 @@ where
     fn check_setup(&self, setup: &Setup) -> Result<(), SetupError> {
         P::check_setup(setup)
     }
+    fn remark(&self, setup: &Setup, workload: &Workload) -> Option<&'static str> {
+        P::remark(setup, workload)
+    }
     fn process(&self, me: ProcessId, setup: &Setup) -> AnyProcess {
         AnyProcess::new(P::new(me, setup))
     }
@@ -217,7 +224,7 @@ where
             sim.judge(ending);
         }
         let (now, counts) = (sim.now(), sim.counts().clone());
-        let measured_messages = sim.measured_messages();
+        let (measured_messages, stall) = (sim.measured_messages(), sim.stall().cloned());
         let kinds = sim.kinds().map(|(kind, count)| (kind.to_owned(), count)).collect();
         let (waiting, served, down) = (sim.waiting(), sim.is_served(), sim.down().len());
         let (violations, struck) = (sim.violations().to_vec(), sim.struck());
@@ -227,6 +234,7 @@ where
         let (meter, monitor) = (AnyMeter::new::<P>(meter), AnyMonitor::new::<P>(monitor));
         Simulated {
             ending,
+            stall,
             now,
             counts,
             measured_messages,

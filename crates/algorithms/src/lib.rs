@@ -88,6 +88,11 @@ pub trait Algorithm: Inspect {
     fn check_setup(_setup: &Setup) -> Result<(), SetupError> {
         Ok(())
     }
+
+    /// A remark on runs with this workload, which the figures of a single run may hide. Most need none.
+    fn remark(_setup: &Setup, _workload: &Workload) -> Option<&'static str> {
+        None
+    }
 }
 
 /// The run that the source of an algorithm tells of.

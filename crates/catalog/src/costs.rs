@@ -87,7 +87,7 @@ impl Entry {
                     nodes: n,
                     case,
                     verdict: report.verdict,
-                    cut_off_after: unfinished.then_some(plan.config.step_limit),
+                    cut_off_after: unfinished.then_some(report.steps),
                     messages: report.messages.sent,
                     entries: measure(names.entries).and_then(serde_json::Value::as_u64),
                     sync_delay: part(names.sync_delay, "max"),

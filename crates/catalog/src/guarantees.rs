@@ -14,14 +14,14 @@ mod page;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use konklave_algorithms::Assumption;
+use konklave_algorithms::{Assumption, Guarantee};
 use konklave_check::{Options, Timing, Victim};
 use konklave_trace::Run;
 use serde::{Deserialize, Serialize};
 
 use crate::{CheckPlan, Checked, Entry, Error, Scenario};
 
-pub use page::{LEGEND, page};
+pub use page::{LEGEND, SYNCHRONOUS, head, page};
 
 /// The faults and their names. Channels are FIFO except under reordering. Crashes are distinguished by
 /// the role of the crashed process, in the words of [`Role`](crate::tolerance::Role).
@@ -74,6 +74,10 @@ pub struct GuaranteeRow {
     pub algorithm: String,
     /// How many nodes, unless a cell says otherwise.
     pub nodes: usize,
+    /// Whether the searches take the algorithm at its word that time bounds are known: a timer fires only if no message
+    /// is in flight.
+    #[serde(default)]
+    pub synchronous: bool,
     /// The property, by its name on the command line.
     pub property: String,
     /// One for each of [`CONDITIONS`].
@@ -118,7 +122,7 @@ pub enum Cell {
         /// How many states were explored.
         states: u64,
     },
-    /// Not applicable: no process ever has this role.
+    /// Not applicable: no process ever has this role, or no message is ever sent.
     Never,
     /// Not decided. In no run of fewer steps than `depth` anything was found.
     Bounded {
@@ -173,13 +177,24 @@ pub struct Bounds {
 }
 
 /// Changed whenever the same bounds give other cells, so that no cache is believed.
-const METHOD: u32 = 3;
+const METHOD: u32 = 4;
 /// The most memory of one search, about.
 const BYTES: u64 = 256 << 20;
 /// The most states with clients that ask for ever: if no state comes twice, more are of no use.
 const ENDLESS: u64 = 20_000;
+/// A cell that no group decides is tried again with so many times the states, if the algorithm has an end.
+const FURTHER: u64 = 30;
 /// No algorithm needs more nodes than were asked for and so many.
 const MORE: usize = 2;
+
+/// How far the searches of one group go.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// The most states of one search.
+    states: u64,
+    /// How often each client asks where clients that ask for ever have too many states.
+    requests: u32,
+}
 
 /// The purpose of one search.
 #[derive(Clone, Copy)]
@@ -228,12 +243,7 @@ impl Entry {
                 columns.push(vec![Cell::Never; judged.len()]);
                 continue;
             }
-            for &nodes in &sizes {
-                self.under(condition, nodes, bounds, &mut cells)?;
-                if !cells.iter().flatten().any(Cell::is_bounded) {
-                    break;
-                }
-            }
+            self.under_in_any_size(condition, &sizes, bounds, &mut cells)?;
             let cells = cells.into_iter().flatten().enumerate();
             let without = columns.first();
             let cells = cells.map(|(i, cell)| match without {
@@ -253,6 +263,7 @@ impl Entry {
         let row = |(i, property): (usize, &&str)| GuaranteeRow {
             algorithm: self.name(),
             nodes,
+            synchronous: self.is_synchronous(),
             property: (*property).to_owned(),
             cells: columns.iter().map(|column| column[i].clone()).collect(),
             hash: hash.clone(),
@@ -287,6 +298,7 @@ impl Entry {
         match victim(condition) {
             Some((Victim::Coordinator, _)) => Ok(self.coordinator(&plan)?.is_some()),
             Some((Victim::IdleTokenHolder, _)) => self.has_token(&plan),
+            Some((Victim::Holder, _)) => Ok(self.problem.holds),
             _ => Ok(true),
         }
     }
@@ -307,17 +319,52 @@ impl Entry {
         std::iter::once(largest).chain(smaller).collect()
     }
 
+    /// Whether the searches assume known time bounds, as the data sheet does.
+    fn is_synchronous(&self) -> bool {
+        self.sheet.assumes.contains(&Assumption::Synchronous)
+    }
+
+    /// Whether a search of all its runs may come to an end. Runs that go on for ever, or until chance ends them, have
+    /// states without end.
+    fn has_end(&self) -> bool {
+        let by_chance = Guarantee::TerminationWithProbabilityOne;
+        !self.algorithm.is_endless() && !self.sheet.guarantees.contains(&by_chance)
+    }
+
+    /// Every property under one condition: in the largest group, in smaller ones, then with more states.
+    fn under_in_any_size(
+        &self,
+        condition: usize,
+        sizes: &[usize],
+        bounds: Bounds,
+        cells: &mut [Option<Cell>],
+    ) -> Result<(), Error> {
+        let is_open = |cells: &[Option<Cell>]| cells.iter().flatten().any(Cell::is_bounded);
+        for &nodes in sizes {
+            let requests = if nodes > 2 { 2 } else { 3 };
+            self.under(condition, nodes, Effort { states: bounds.states, requests }, cells)?;
+            if !is_open(cells) {
+                return Ok(());
+            }
+        }
+        let effort = Effort { states: bounds.states.saturating_mul(FURTHER), requests: 1 };
+        match sizes.first() {
+            Some(&nodes) if self.has_end() => self.under(condition, nodes, effort, cells),
+            _ => Ok(()),
+        }
+    }
+
     /// Every property under one condition, in order, of those that are open or bounded.
     fn under(
         &self,
         condition: usize,
         nodes: usize,
-        bounds: Bounds,
+        effort: Effort,
         cells: &mut [Option<Cell>],
     ) -> Result<(), Error> {
         let judged = self.problem.guarantees;
         let is_open = |cell: &Option<Cell>| cell.as_ref().is_none_or(Cell::is_bounded);
-        let states = bounds.states;
+        let states = effort.states;
         let mut open: Vec<usize> = (0..judged.len()).filter(|i| is_open(&cells[*i])).collect();
         // A cell that stays undecided keeps the result of the larger group.
         let mut set = |i: usize, cell: Cell| {
@@ -358,7 +405,7 @@ impl Entry {
             let known = deadlock.and_then(|at| cells[at].clone());
             let found = match known {
                 Some(no @ Cell::No { .. }) => no,
-                _ => self.starvation(condition, nodes, states)?,
+                _ => self.starvation(condition, nodes, effort)?,
             };
             if cells[i].is_none() || !found.is_bounded() {
                 cells[i] = Some(found);
@@ -369,7 +416,8 @@ impl Entry {
 
     /// Whether someone may wait for ever: by a fair round of clients that ask for ever, if their states
     /// are few; else of clients that ask a few times.
-    fn starvation(&self, condition: usize, nodes: usize, states: u64) -> Result<Cell, Error> {
+    fn starvation(&self, condition: usize, nodes: usize, effort: Effort) -> Result<Cell, Error> {
+        let Effort { states, requests } = effort;
         let properties: &[&str] = &["deadlock", "starvation"];
         let endless = Question::of(condition, nodes, states.min(ENDLESS), properties);
         let endless = Question { requests: u32::MAX, ..endless };
@@ -377,7 +425,6 @@ impl Entry {
         if !found.is_bounded() {
             return Ok(found);
         }
-        let requests = if nodes > 2 { 2 } else { 3 };
         // When all others have used up their requests, no client can overtake any more.
         let all = requests * (nodes as u32).saturating_sub(1);
         for most in 0..=all {
@@ -404,7 +451,7 @@ impl Entry {
         let (losses, duplicates) = (u8::from(condition == 2), u8::from(condition == 3));
         let victim = victim(condition);
         let crashes = u8::from(victim.is_some());
-        let synchronous = self.sheet.assumes.contains(&Assumption::Synchronous);
+        let synchronous = self.is_synchronous();
         let options = Options {
             timing: if synchronous { Timing::WhenQuiet } else { Timing::Anytime },
             losses,

@@ -136,8 +136,8 @@ impl Entry {
         plan.idle = idle(self.problem, &plan.scenario);
         let (variant, longest) = (form.variant(&plan.setup), form.longest_delay(&plan.setup));
         let plan = plan.judged_by(&variant, longest);
-        let goes_on = form.goes_on(&plan.setup) && !form.is_endless();
-        Ok(if goes_on { plan.until_served() } else { plan })
+        let goes_on = form.goes_on(&plan.setup);
+        Ok(if form.is_endless() { plan } else { plan.with_end(goes_on) })
     }
 
     /// `scenario` with the workload that the algorithm's source tells of, where the user gave none.
@@ -158,6 +158,11 @@ impl Entry {
         let plan = self.plan(Scenario { down: down.clone(), ..scenario.clone() })?;
         let up = group.members().iter().filter(|p| !plan.setup.down.contains(p)).min();
         Ok(Scenario { down, initiators: up.map(|p| p.0.to_string()), ..scenario })
+    }
+
+    /// A remark on runs of `plan`, which the figures of a single run may hide.
+    pub fn remark(&self, plan: &Plan) -> Option<&'static str> {
+        self.form(&plan.setup).algorithm.remark(&plan.setup, &plan.workload)
     }
 
     /// Runs it in the simulator.

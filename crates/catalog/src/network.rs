@@ -91,6 +91,7 @@ pub(crate) fn run(
         measured_messages: None,
         down: done.down.len(),
         struck,
+        stall: None,
         cut_off: done.ending == Ending::CutOff,
     };
     let mut report = report(entry, &plan, facts, &done.meter, &done.monitor);

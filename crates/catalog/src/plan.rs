@@ -14,7 +14,7 @@ use std::time::Duration;
 use konklave_algorithms::{Assumption, DataSheet, Facts, Order, Setup, Switch, Watch, Workload};
 use konklave_process::topology::Hops;
 use konklave_process::{ProcessId, Rng};
-use konklave_sim::{Config, Delay, Fault, Pace, What};
+use konklave_sim::{Config, Delay, Fault, Pace, Patience, What};
 
 use self::assumptions::broken_assumptions;
 use self::faults::{detect_after, faults};
@@ -131,13 +131,18 @@ impl Plan {
         Self { assumes: variant.assumes, broken, ..self }
     }
 
-    /// The plan of an algorithm that goes on when all requests are served: unless a limit is given, its run
-    /// ends then; after a fault, some time later.
-    pub(crate) fn until_served(mut self) -> Self {
-        let is_limited = self.scenario.time_limit.is_some() || self.scenario.step_limit.is_some();
+    /// The plan of an algorithm that has ends of its own, unless the user gives a limit: its run ends when no client
+    /// learns anything new for long. If the algorithm `goes_on` when all requests are served, its run ends then;
+    /// after a fault, some time later.
+    pub(crate) fn with_end(mut self, goes_on: bool) -> Self {
+        if self.scenario.time_limit.is_some() || self.scenario.step_limit.is_some() {
+            return self;
+        }
+        let n = self.setup.group.len();
         let has_faults = self.config.faults.len() > self.setup.down.len();
-        let grace = if has_faults { watching_time(self.setup.group.len()) } else { 0.0 };
-        self.config.until_served = (!is_limited).then_some(grace);
+        let grace = if has_faults { watching_time(n) } else { 0.0 };
+        self.config.until_served = goes_on.then_some(grace);
+        self.config.patience = Some(patience(n));
         self
     }
 
@@ -282,6 +287,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         time_limit,
         step_limit: scenario.step_limit.unwrap_or(u64::MAX),
         until_served: None,
+        patience: None,
         app_messages: scenario.app_messages.unwrap_or(0),
     })
 }
@@ -289,6 +295,14 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
 /// How long runs without an end of their own are watched, in T: longer for larger groups.
 fn watching_time(n: usize) -> f64 {
     100.0_f64.max(25.0 * n as f64)
+}
+
+/// How long a run goes on in which no client learns anything new: much longer than any algorithm of the catalog needs
+/// from one event of a client to the next. Messages go round a ring of n processes a few times, and each process sends
+/// to all others a few times.
+fn patience(n: usize) -> Patience {
+    let steps = n as u64;
+    Patience { steps: 20_000 + 1000 * steps + 4 * steps * steps, time: 10_000.0 + 100.0 * n as f64 }
 }
 
 /// The default step limit. Every terminating algorithm of the catalog ends before it.

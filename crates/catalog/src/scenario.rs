@@ -163,7 +163,7 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<f64>,
 
-    /// Cut the run off at this time, in T
+    /// Cut the run off at this time, in T; without a limit it also ends when no client learns anything new for long
     #[arg(long, env = "KONKLAVE_TIME_LIMIT", value_name = "T", help_heading = "Run")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_limit: Option<f64>,

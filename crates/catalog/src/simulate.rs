@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use konklave_algorithms::{AnyAlgorithm, Setup, Simulation};
 use konklave_process::{AnyMeter, AnyMonitor, ProcessId};
-use konklave_sim::{AnyObserver, Ending, Struck, UNIT};
+use konklave_sim::{AnyObserver, Ending, Stall, Struck, UNIT};
 use konklave_trace::compact::CompactRecorder;
 use konklave_trace::{Comparison, Difference, Footer, Recorder, Run};
 use serde_json::{Map, Value, json};
@@ -131,6 +131,7 @@ fn run(entry: &Entry, plan: &Plan, recording: &mut Recording<'_>) -> RunReport {
         measured_messages: ran.measured_messages,
         down: ran.down,
         struck: ran.struck,
+        stall: ran.stall,
         cut_off: ran.ending == Ending::CutOff,
     };
     report(entry, plan, facts, &ran.meter, &ran.monitor)
@@ -156,6 +157,8 @@ pub(crate) struct RunFacts {
     pub(crate) down: usize,
     /// The effect of each fault of the plan.
     pub(crate) struck: Vec<Struck>,
+    /// The stall that ended the run, if one did.
+    pub(crate) stall: Option<Stall>,
     pub(crate) cut_off: bool,
 }
 
@@ -289,11 +292,27 @@ fn unfinished(entry: &Entry, plan: &Plan, run: &RunFacts) -> String {
             "{up} of {n} members {are} up, and the next view needs a majority of the last one"
         );
     }
+    if let Some(stall) = &run.stall {
+        return stalled(stall, run.unit);
+    }
     let time = run.now as f64 / run.unit;
     if run.steps >= plan.config.step_limit {
         return format!("it was cut off after {} steps; --step-limit allows for more", run.steps);
     }
     format!("it was cut off at {time} T; --time-limit allows for more")
+}
+
+/// A stall in words: how long it lasted, and the events that repeat.
+fn stalled(stall: &Stall, unit: f64) -> String {
+    let kinds: Vec<String> = stall.messages.iter().map(|(k, n)| format!("{n} {k}")).collect();
+    let repeat = match kinds.is_empty() {
+        true => "timers alone repeat".to_owned(),
+        false => format!("messages repeat ({})", kinds.join(", ")),
+    };
+    let time = (stall.time as f64 / unit).floor();
+    format!(
+        "it was cut off: no client learned anything new for {time} T, while {repeat}; --time-limit allows for more"
+    )
 }
 
 /// Whether the run was cut off before the end that it should have had. One that only watches over

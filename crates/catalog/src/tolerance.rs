@@ -112,8 +112,8 @@ pub fn tolerance(entry: &Entry, n: usize, set: &[String]) -> Result<Vec<Row>, Er
         let plan = entry.plan(scenario.clone())?;
         let outcome = entry.simulate(&plan, true)?;
         let Some(run) = outcome.run else { continue };
-        let (moments, time) =
-            roles::moments(&run, entry.coordinator(&plan)?, entry.problem.conditions);
+        let coordinator = entry.coordinator(&plan)?;
+        let moments = roles::moments(&run, coordinator, entry.problem.conditions);
         let mut faults: Vec<(Fault, String)> = Vec::new();
         for (role, cases) in moments {
             let crash = |(node, step): (u32, usize)| format!("crash:{node}@#{step}");
@@ -129,11 +129,7 @@ pub fn tolerance(entry: &Entry, n: usize, set: &[String]) -> Result<Vec<Row>, Er
             faults.extend(nths.map(|nth| (Fault::Loss(kind.clone()), loss(nth))));
         }
         for (fault, text) in faults {
-            let scenario = Scenario {
-                faults: vec![text],
-                time_limit: Some((4.0 * time).ceil() + 1000.0),
-                ..scenario.clone()
-            };
+            let scenario = Scenario { faults: vec![text], ..scenario.clone() };
             let report = entry.simulate(&entry.plan(scenario)?, false)?.report;
             let survivors = n - usize::from(matches!(fault, Fault::Crash(_)));
             let row = rows.entry(fault.clone()).or_insert_with(|| Row {
@@ -161,7 +157,6 @@ fn scenario(n: usize, seed: u64) -> Scenario {
         think: Some(format!("exponential:{}", 3 * n)),
         delay: Some("uniform:0.5..1.5".into()),
         seed: Some(seed),
-        time_limit: Some(1000.0 * n as f64),
         ..Scenario::default()
     }
 }

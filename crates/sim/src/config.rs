@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use konklave_process::{ProcessId, Rng};
 
-use crate::{Delay, Fault, Time};
+use crate::{Delay, Fault, Patience, Time};
 
 /// T, the mean delay of a message, in ticks.
 pub const UNIT: Time = 1000;
@@ -51,6 +51,9 @@ pub struct Config {
     /// Whether the run is cut off once all requests are served and no fault is to come: after this time since the
     /// last fault, in T.
     pub until_served: Option<f64>,
+    /// How long the run goes on without an event of a client, if no request and no fault is to come; none: until
+    /// another limit.
+    pub patience: Option<Patience>,
     /// How many messages of the application go with each request.
     pub app_messages: u32,
 }
@@ -75,6 +78,7 @@ impl Default for Config {
             time_limit: 1e9,
             step_limit: u64::MAX,
             until_served: None,
+            patience: None,
             app_messages: 0,
         }
     }

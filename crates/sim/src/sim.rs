@@ -14,6 +14,7 @@ use crate::kinds::Kinds;
 use crate::network::Network;
 use crate::pause::Pause;
 use crate::service::Service;
+use crate::stall::{Progress, Stall, StallWatch};
 use crate::timers::Timers;
 use crate::world::{Measured, StepHost, World};
 use crate::{Config, Fault, Observer, Pace, Purpose, Streams, Time, UNIT, What, Wheel};
@@ -65,6 +66,9 @@ pub struct Sim<P: Process, A, M: Monitor<P>, T, O: Observer<P> = ()> {
     until_served: Option<Time>,
     /// Whether all was served when clients had so many events.
     all_served: (u64, bool),
+    /// Ends the run if no client learns anything new.
+    stall_watch: StallWatch,
+    stall: Option<Stall>,
     /// Events that waited for a paused process; they come before those of the queue.
     pub(crate) ready: VecDeque<EventOf<P, M, O>>,
     /// The first place whose client has not been asked for its first request yet.
@@ -132,6 +136,7 @@ where
         let schedule = Schedule::new(&config.faults);
         let measured = (parts.meter.window() != Window::Always).then_some(Measured::default());
         let (think, hold) = client_pauses(config, &group);
+        let ticks = |t: f64| (t * UNIT as f64).round() as Time;
         let mut sim = Self {
             initial: if schedule.restarts { parts.processes.clone() } else { Vec::new() },
             prefetching: n * std::mem::size_of::<P>() > CACHE,
@@ -139,14 +144,16 @@ where
             processes: parts.processes,
             schedule,
             struck_at: 0,
-            until_served: config.until_served.map(|t| (t * UNIT as f64).round() as Time),
+            until_served: config.until_served.map(ticks),
             all_served: (u64::MAX, false),
+            stall_watch: StallWatch::new(config.patience.map(|p| (p.steps, ticks(p.time)))),
+            stall: None,
             struck: config.faults.iter().map(struck_before).collect(),
             ready: VecDeque::new(),
             first_unasked: 0,
-            time_limit: (config.time_limit * UNIT as f64).round() as Time,
+            time_limit: ticks(config.time_limit),
             step_limit: config.step_limit,
-            detect_after: config.detect_after.map(|t| ((t * UNIT as f64).round() as Time).max(1)),
+            detect_after: config.detect_after.map(|t| ticks(t).max(1)),
             world: World {
                 now: 0,
                 acted: 0,
@@ -199,9 +206,10 @@ where
             let stop = self.step_limit.min(self.schedule.next_step());
             let looks_after_each = self.until_served.is_some();
             let next = if looks_after_each { self.world.counts.steps + 1 } else { stop };
+            let next = next.min(self.stall_watch.next());
             self.run_until(limit, next.min(stop));
             let steps = self.world.counts.steps;
-            if steps >= self.step_limit || self.has_served_all() {
+            if steps >= self.step_limit || self.has_served_all() || self.has_stalled() {
                 return Ending::CutOff;
             }
             if steps >= next && steps < stop {
@@ -212,7 +220,7 @@ where
             } else if let Some((at, control)) = self.schedule.take_timed(self.time_limit) {
                 self.world.now = at.max(self.world.now);
                 self.control(control);
-            } else if self.world.queue.is_empty() && !self.world.condition.is_awaited() {
+            } else if !self.world.condition.is_awaited() && self.has_only_void_events() {
                 // The last events may have been void, such as timers that were cancelled.
                 self.world.now = self.world.acted;
                 return Ending::Quiet;
@@ -233,6 +241,44 @@ where
             self.all_served = (self.world.client_events, self.is_served());
         }
         self.all_served.1
+    }
+
+    /// Whether the run ends because no client learns anything new.
+    fn has_stalled(&mut self) -> bool {
+        let world = &self.world;
+        if world.counts.steps < self.stall_watch.next() {
+            return false;
+        }
+        self.stall = self.stall_watch.look(&Progress {
+            client_events: world.client_events,
+            steps: world.counts.steps,
+            now: world.now,
+            kinds: &world.kinds,
+            expects: !self.schedule.is_empty() || world.pending.iter().any(|places| *places != 0),
+        });
+        self.stall.is_some()
+    }
+
+    /// Whether no event is left that matters, at the end of a run that is cut off. A timer that was cancelled long
+    /// before may still be in the queue, far beyond the limit.
+    fn has_only_void_events(&mut self) -> bool {
+        while let Some((_, Event { place, kind })) = self.world.queue.pop_before(Time::MAX) {
+            let place = place as usize;
+            let (condition, timers) = (&self.world.condition, &self.world.timers);
+            let is_up = || !condition.down().contains(self.group.id(place));
+            let matters = match kind {
+                EventKind::Message { .. } | EventKind::Stamp(_) => true,
+                EventKind::Request { incarnation, .. } | EventKind::Served { incarnation } => {
+                    is_up() && condition.incarnation(place) == incarnation
+                }
+                EventKind::Timer { timer, armed } => timers.is_running(place, &timer, armed),
+                EventKind::Suspect(_) | EventKind::Trust(_) => is_up(),
+            };
+            if matters {
+                return false;
+            }
+        }
+        true
     }
 
     /// Takes events before the time `limit`, as long as there are fewer steps than `stop`.
@@ -436,6 +482,11 @@ where
     /// How many messages were sent in the measured part of the run; none if all of it is measured.
     pub fn measured_messages(&self) -> Option<u64> {
         self.world.measured.map(|measured| measured.messages())
+    }
+
+    /// The stall that ended the run, if one did.
+    pub fn stall(&self) -> Option<&Stall> {
+        self.stall.as_ref()
     }
 
     /// How many messages of each kind were sent.

@@ -49,6 +49,12 @@ impl<N: Eq> Timers<N> {
         true
     }
 
+    /// Whether this start of the timer is still valid.
+    pub(crate) fn is_running(&self, place: usize, timer: &N, armed: u32) -> bool {
+        let running = self.running.get(place);
+        running.is_some_and(|running| running.iter().any(|(t, a)| (t, *a) == (timer, armed)))
+    }
+
     /// Prefetches the timers of a process that will act soon.
     #[inline]
     pub(crate) fn prefetch(&self, place: usize) {

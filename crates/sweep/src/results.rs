@@ -107,8 +107,11 @@ impl Row {
 /// Values of single nodes are measures of their own in groups of up to this size.
 const MOST_NODES: usize = 64;
 
+/// So many moments of a time series are measures of their own.
+const MOST_MOMENTS: usize = 1000;
+
 /// Adds every number in `value`, under the names of the keys that lead to it: a list of pairs of a node and its value
-/// has the number of the node as such a key, and a truth is 1 or 0.
+/// has the number of the node as such a key, a list of moments their times, and a truth is 1 or 0.
 fn numbers(name: &str, value: &Value, all: &mut BTreeMap<String, Number>) {
     let inner = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
     match value {
@@ -116,6 +119,14 @@ fn numbers(name: &str, value: &Value, all: &mut BTreeMap<String, Number>) {
         Value::Bool(yes) => drop(all.insert(name.to_owned(), u8::from(*yes).into())),
         Value::Object(fields) => {
             fields.iter().for_each(|(key, value)| numbers(&inner(key), value, all));
+        }
+        Value::Array(moments) if moments.first().is_some_and(|moment| moment["time"].is_f64()) => {
+            for moment in moments.iter().take(MOST_MOMENTS).filter_map(Value::as_object) {
+                let at = moment.get("time").and_then(Value::as_f64).unwrap_or_default();
+                for (key, value) in moment.iter().filter(|(key, _)| *key != "time") {
+                    numbers(&inner(&format!("{at}.{key}")), value, all);
+                }
+            }
         }
         Value::Array(pairs) if pairs.len() <= MOST_NODES => {
             for pair in pairs.iter().filter_map(Value::as_array) {
@@ -304,7 +315,8 @@ mod tests {
     fn every_number_of_a_run_is_a_measure() {
         let value = serde_json::json!({
             "entries": 3, "wait": {"mean": 1.5, "words": "x"}, "open_load": {"saturated": true},
-            "entries_per_node": [[0, 2], [7, 1]], "series": [{"time": 1.0}], "none": null,
+            "entries_per_node": [[0, 2], [7, 1]], "none": null,
+            "series": [{"time": 1.0, "waiting": 4}, {"time": 2.5, "waiting": 0}],
         });
         let mut all = BTreeMap::new();
         numbers("", &value, &mut all);
@@ -316,6 +328,8 @@ mod tests {
                 "entries_per_node.0=2",
                 "entries_per_node.7=1",
                 "open_load.saturated=1",
+                "series.1.waiting=4",
+                "series.2.5.waiting=0",
                 "wait.mean=1.5"
             ]
         );

@@ -31,8 +31,15 @@ impl World {
         let (topology, members) = (&plan.setup.topology, plan.setup.group.members());
         let complete = topology.is_complete() && topology.len() > 2;
         let ids = |(a, b): (usize, usize)| (members[a].0, members[b].0);
-        let edges = (!complete).then(|| topology.edge_list().map(ids).collect());
         let directed = topology.name == "directed-ring";
+        let edges = match topology.len() {
+            // Each arrow leads to the next node, that of the last node back to the first.
+            n if directed && n > 1 => {
+                Some((0..n).map(|u| ids((u, topology.successor(u)))).collect())
+            }
+            _ if complete => None,
+            _ => Some(topology.edge_list().map(ids).collect()),
+        };
         Self { scenario: plan.scenario.clone(), report, edges, directed }
     }
 }

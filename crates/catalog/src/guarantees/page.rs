@@ -1,6 +1,6 @@
 //! The table as a page of the docs.
 
-use super::{Bounds, CONDITIONS, Cell, GuaranteeRow, title};
+use super::{Bounds, CONDITIONS, Cell, FURTHER, GuaranteeRow, title};
 
 /// The meaning of the signs in the cells.
 pub const LEGEND: &[(&str, &str)] = &[
@@ -12,9 +12,23 @@ pub const LEGEND: &[(&str, &str)] = &[
          client waits for ever or is overtaken more than k times",
     ),
     ("? (d)", "undecided: no run of fewer than d steps violates it"),
-    ("–", "not applicable: no process ever has this role"),
+    ("–", "not applicable: no process ever has this role, or no message is ever sent"),
     ("n=2", "found in a smaller group than the rest"),
+    (
+        SYNCHRONOUS,
+        "the algorithm assumes known time bounds, and so does the search: a timer fires only if no message is in flight",
+    ),
 ];
+
+/// Stands beside the name of an algorithm that is searched under the assumption of known time bounds.
+pub const SYNCHRONOUS: &str = "--synchronous";
+
+/// The name of the algorithm of `row`, and how it is searched.
+pub fn head(row: &GuaranteeRow, nodes: usize) -> String {
+    let size = if row.nodes == nodes { String::new() } else { format!(", {} nodes", row.nodes) };
+    let timing = if row.synchronous { format!(", {SYNCHRONOUS}") } else { String::new() };
+    format!("{}{size}{timing}", row.algorithm)
+}
 
 /// The whole table as a page of the docs.
 pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
@@ -25,10 +39,13 @@ pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
         bounds.nodes
     );
     for (sign, meaning) in LEGEND {
-        page += &format!("- **{sign}**: {meaning}\n");
+        let sign = if sign.starts_with("--") { format!("`{sign}`") } else { format!("**{sign}**") };
+        page += &format!("- {sign}: {meaning}\n");
     }
     page += &format!(
-        "\nA search stops after {} states; an undecided cell is tried again in a smaller group.\n\
+        "\nA search stops after {} states; an undecided cell is tried again in a smaller group, then with {FURTHER} times as\n\
+         many states and one request of each client. Algorithms that never end, or end by chance, have states without\n\
+         end, so more states would not decide their cells.\n\
          Starvation is judged with clients that make requests for ever. In most algorithms a counter then grows for\n\
          ever (a clock, a fencing token). So no state occurs twice, and the search finds neither a proof nor a lasso.\n\
          Such a cell gives the result for clients with r requests each. With r requests each, a client can be\n\
@@ -54,9 +71,9 @@ pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
 
 /// The rows of one algorithm, and the command for each *no*.
 fn section(rows: &[GuaranteeRow], bounds: Bounds, page: &mut String) {
-    let (algorithm, nodes) = (&rows[0].algorithm, rows[0].nodes);
-    let size = if nodes == bounds.nodes { String::new() } else { format!(", {nodes} nodes") };
-    *page += &format!("\n## {algorithm}{size}\n\n| | {} |\n", CONDITIONS.join(" | "));
+    let nodes = rows[0].nodes;
+    let head = head(&rows[0], bounds.nodes);
+    *page += &format!("\n## {head}\n\n| | {} |\n", CONDITIONS.join(" | "));
     *page += &format!("|---|{}\n", "---|".repeat(CONDITIONS.len()));
     for row in rows {
         let cells: Vec<String> = row.cells.iter().map(|cell| cell.beside(nodes)).collect();

@@ -54,12 +54,12 @@ enum Phase {
 }
 
 /// For each role, the nodes that have it and after which steps, in the first third of the run: later, many
-/// clients are done. Also the time of the last entry, in T.
+/// clients are done.
 pub(super) fn moments(
     run: &Run,
     coordinator: Option<ProcessId>,
     conditions: &[Condition],
-) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
+) -> BTreeMap<Role, Vec<(u32, usize)>> {
     let steps: Vec<&Step> = steps(run).collect();
     let nodes = &run.header.nodes;
     let coordinator = coordinator.map(|p| p.0);
@@ -91,8 +91,7 @@ pub(super) fn moments(
             moments.entry(role).or_default().push((node, i + 1));
         }
     }
-    let time = steps.get(last).map_or(0.0, |step| step.at as f64 / run.header.unit);
-    (moments, time)
+    moments
 }
 
 fn steps(run: &Run) -> impl Iterator<Item = &Step> {

@@ -285,6 +285,7 @@ impl<'a> ReplayJudge<'a> {
             measured_messages: None,
             down: self.down.len(),
             struck: self.effects.struck(now as f64 / run.header.unit),
+            stall: None,
             cut_off,
         };
         let mut report =

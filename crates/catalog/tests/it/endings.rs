@@ -48,6 +48,52 @@ fn time_ends_with_the_last_event_that_mattered() {
 }
 
 #[test]
+fn a_run_in_which_no_client_learns_anything_new_ends_by_itself() {
+    // p2 never learns that it is a child, and contends with p1 for ever.
+    for lost in ["lose:#5", "lose:#6"] {
+        let contended = |limit| {
+            report("firewire", 3, |s| {
+                s.topology = Some("path".into());
+                s.faults = vec![lost.into()];
+                s.time_limit = limit;
+            })
+        };
+        let run = contended(None);
+        let why = run.unfinished.unwrap_or_default();
+        let told = "it was cut off: no client learned anything new for ";
+        assert_eq!(run.verdict, Verdict::Unfinished, "{lost}");
+        assert!(why.starts_with(told) && why.contains(" BeMyParent)"), "{lost}: {why}");
+        assert!(run.steps < 100_000 && run.time > 10_000.0, "{lost}: {} steps", run.steps);
+        let limited = contended(Some(500_000.0));
+        assert_eq!((limited.verdict, limited.time), (Verdict::Unfinished, 500_000.0), "{lost}");
+    }
+    // Members without a majority send the same messages again and again.
+    for (name, change) in [
+        ("lifted", (|s| s.down = Some("1,2".into())) as fn(&mut Scenario)),
+        ("virtual-synchrony", |s| {
+            s.down = Some("1,2".into());
+            s.set = vec!["heartbeat=4".into()];
+        }),
+    ] {
+        let run = report(name, 3, change);
+        assert_eq!(run.verdict, Verdict::Unfinished, "{name}");
+        assert!(run.steps < 100_000, "{name}: {} steps", run.steps);
+    }
+}
+
+#[test]
+fn a_run_ends_well_if_only_cancelled_timers_are_left_at_its_limit() {
+    for limit in [None, Some(10.0), Some(2000.0)] {
+        let bus = report("firewire", 3, |s| {
+            s.topology = Some("path".into());
+            s.time_limit = limit;
+        });
+        assert_eq!(bus.verdict, Verdict::Ok, "{limit:?}");
+        assert!(bus.time < 10.0, "{limit:?}: {}", bus.time);
+    }
+}
+
+#[test]
 fn a_perpetual_token_ring_ends_when_all_requests_are_served() {
     for n in [1, 2, 5] {
         let ring = |limit| {

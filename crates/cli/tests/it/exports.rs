@@ -102,6 +102,39 @@ fn a_compact_recording_is_the_same_run() {
     refused(&format!("replay {half}"), 65, &["half.runz:1:", "version"]);
 }
 
+#[test]
+fn export_and_draw_honour_the_same_width() {
+    let folder = Folder::new("width");
+    let run = folder.file("wide.run");
+    let said = konklave_line(&format!("run ricart-agrawala -n 4 --entries 6 --record {run}"));
+    assert_eq!(said.code, 0, "{}", said.err);
+    let width_of = |text: &str, before: &str| {
+        let rest = text.split_once(before).expect("a width").1;
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        rest[..digits].parse::<f64>().expect("a number")
+    };
+    let mut widths = Vec::new();
+    for points in [4500, 9000] {
+        let file = |name: &str| folder.file(&format!("{points}-{name}"));
+        let (svg, tex, drawn) = (file("e.svg"), file("e.tex"), file("d.svg"));
+        for line in [
+            format!("export {run} -o {svg} --width {points}"),
+            format!("export {run} -o {tex} --width {points}"),
+            format!("draw {run} -o {drawn} --width {points}"),
+        ] {
+            assert_eq!(konklave_line(&line).code, 0, "{line}");
+        }
+        let read = |path: &str| std::fs::read_to_string(path).unwrap();
+        assert_eq!(read(&svg), read(&drawn), "{points}");
+        let width = width_of(&read(&svg), "width=\"");
+        // The page of TeX has half a point more on either side.
+        assert_eq!(width_of(&read(&tex), "paperwidth="), width + 1.0, "{points}");
+        assert!(width <= f64::from(points), "{points}: {width}");
+        widths.push(width);
+    }
+    assert!(widths[0] < widths[1], "{widths:?}");
+}
+
 /// TeX has a limit, and says so only after a minute.
 #[test]
 fn picture_too_long_for_tex_is_reported() {

@@ -167,6 +167,58 @@ fn every_no_has_its_run_and_the_signs_are_explained() {
     assert_eq!((none.code, none.out.starts_with("no table")), (0, true), "{}", none.out);
 }
 
+/// Rows that are searched under the assumption of known time bounds are named everywhere.
+#[test]
+fn synchronous_rows_are_named_in_page_terminal_and_data() {
+    let mut named = 0;
+    let page = committed("en/learn/guarantees.md");
+    for row in rows(&committed("guarantees.json")) {
+        let algorithm = row["algorithm"].as_str().expect("a name");
+        let synchronous = row["synchronous"].as_bool().expect("said of every row");
+        let commands = row["cells"].as_array().expect("cells").iter();
+        for command in commands.filter_map(|cell| cell["no"]["command"].as_str()) {
+            assert_eq!(command.contains(" --synchronous "), synchronous, "{command}");
+        }
+        let is_heading = |line: &str| {
+            let words = line.strip_prefix("## ").and_then(|rest| rest.strip_prefix(algorithm));
+            words.is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
+        };
+        let heading = page.lines().find(|line| is_heading(line)).expect("a section");
+        assert_eq!(heading.ends_with(", --synchronous"), synchronous, "{heading}");
+        named += u32::from(synchronous);
+    }
+    assert!(named > 10, "only {named} rows");
+    assert!(page.contains("- `--synchronous`: the algorithm assumes known time bounds"));
+    let said = konklave_line("guarantees mutex/token-ring");
+    assert!(said.out.starts_with("mutex/token-ring, 3 nodes, --synchronous\n"), "{}", said.out);
+    assert!(said.out.contains("--synchronous  the algorithm assumes"), "{}", said.out);
+    assert!(!konklave_line("guarantees mutex/central").out.contains("synchronous"));
+    let said = konklave_line("guarantees mutex/token-ring --format csv");
+    assert!(said.out.starts_with("algorithm,nodes,synchronous,"), "{}", said.out);
+    assert!(said.out.contains("mutex/token-ring,3,true,"), "{}", said.out);
+}
+
+#[test]
+fn elections_have_no_holder_and_most_cells_of_voting_are_decided() {
+    let (mut elections, mut open) = (0, 0);
+    for row in rows(&committed("guarantees.json")) {
+        let algorithm = row["algorithm"].as_str().expect("a name");
+        if algorithm.starts_with("election/") {
+            assert_eq!(row["cells"][6], "never", "{algorithm}, {}", row["property"]);
+            elections += 1;
+        }
+        let cells = row["cells"].as_array().expect("cells").iter();
+        let undecided = cells.filter(|cell| cell["bounded"].is_object()).count();
+        if algorithm == "mutex/voting"
+            && ["exclusion", "deadlock"].contains(&row["property"].as_str().unwrap_or_default())
+        {
+            assert_eq!(undecided, 0, "{}", row["property"]);
+        }
+        open += if algorithm == "mutex/voting" { undecided } else { 0 };
+    }
+    assert!(elections > 50 && open < 10, "{elections} rows of elections, {open} open cells");
+}
+
 #[test]
 fn a_no_is_shown_by_its_command_in_as_many_steps() {
     let mut shown = 0;

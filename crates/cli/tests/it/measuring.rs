@@ -103,6 +103,61 @@ fn a_law_that_does_not_fit_is_not_told() {
     assert!(report["growth"][0]["why"].as_str().is_some_and(|why| why.contains("3 different n")));
 }
 
+/// With seed 3 both nodes know the leader at 7.92 T; a timer that is cancelled before would fire at 1670 T.
+#[test]
+fn sweep_measures_time_until_the_last_event_that_mattered() {
+    let line =
+        "sweep --algorithms firewire --nodes 2,3 --with topology=path --seeds 8 --measure time";
+    let said = konklave_line(&format!("{line} --format json"));
+    assert_eq!(said.code, 0, "{}", said.err);
+    let report: Value = serde_json::from_str(&said.out).expect("JSON");
+    let groups = report["groups"].as_array().expect("groups");
+    assert_eq!(groups.len(), 2);
+    for group in groups {
+        let measures = &group["measures"];
+        assert_eq!(measures["time"], measures["time_to_all"], "{}", group["parameters"]);
+        let n = &group["parameters"]["nodes"];
+        let time = |seed: u64| {
+            let run = konklave_line(&format!(
+                "run firewire -n {n} --topology path --seed {seed} --format json"
+            ));
+            let run: Value = serde_json::from_str(&run.out).expect("JSON");
+            run["time"].as_f64().expect("a time")
+        };
+        let longest = (1..=8).map(time).fold(0.0, f64::max);
+        assert_eq!(measures["time"]["max"], longest, "n = {n}");
+        assert!(longest < 100.0, "n = {n}: {longest}");
+    }
+}
+
+#[test]
+fn sweep_has_a_column_for_each_moment_of_a_time_series() {
+    let folder = Folder::new("series");
+    let table = folder.file("runs.csv");
+    let line = format!(
+        "sweep --algorithms central --nodes 3 --seeds 2 --with sample=0.5 --measure series.0.5.waiting --table {table}"
+    );
+    let said = konklave_line(&line);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("series.0.5.waiting"), "{}", said.out);
+    let csv = fs::read_to_string(&table).expect("a table");
+    let run = konklave_line("run central -n 3 --seed 1 --sample 0.5 --format json");
+    let run: Value = serde_json::from_str(&run.out).expect("JSON");
+    let moments = run["mutex"]["series"].as_array().expect("a series");
+    assert!(moments.len() > 3, "{moments:?}");
+    let mut lines = csv.lines();
+    let names: Vec<&str> = lines.next().expect("names").split(',').collect();
+    let first: Vec<&str> = lines.next().expect("a run").split(',').collect();
+    for moment in moments {
+        for measure in ["entries", "waiting", "inside"] {
+            let at = moment["time"].as_f64().expect("a time").to_string().replace('.', "_");
+            let name = format!("series_{at}_{measure}");
+            let column = names.iter().position(|known| *known == name).expect("a column");
+            assert_eq!(first[column], moment[measure].to_string(), "{name}");
+        }
+    }
+}
+
 #[test]
 fn duplicates_are_refused() {
     let said = konklave_line("sweep --algorithms central --nodes 8,8");

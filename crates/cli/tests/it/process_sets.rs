@@ -32,6 +32,24 @@ fn quorums_of_the_lecture_are_shown_member_by_member() {
 }
 
 #[test]
+fn list_names_the_example_of_the_sources_where_its_size_fits() {
+    let said = "the example of the sources: --set quorums=13";
+    for (line, shown) in [
+        ("list maekawa -n 13", true),
+        ("list cao-singhal -n 13", true),
+        ("list maekawa -n 13 --set failed=for-good", true),
+        ("list maekawa -n 13 --set quorums=plane", false),
+        ("list maekawa -n 13 --set quorums=13", false),
+        ("list maekawa -n 12", false),
+        ("list maekawa", false),
+    ] {
+        let listed = konklave_line(line);
+        assert_eq!(listed.code, 0, "{line}: {}", listed.err);
+        assert_eq!(listed.out.contains(said), shown, "{line}: {}", listed.out);
+    }
+}
+
+#[test]
 fn sets_of_singhal_form_a_triangle() {
     let sets = shown("list singhal -n 4", "R");
     assert_eq!(sets, ["  R(0)", "  R(1)     p0", "  R(2)     p0 p1", "  R(3)     p0 p1 p2"]);

@@ -366,7 +366,7 @@ fn print(all: &Comparison, differences: bool) -> io::Result<()> {
         print_differences(all, &mut out)?;
     }
     if all.lines.iter().any(|line| line.endurance.is_some()) {
-        writeln!(out, "\nsurvives, of the faults that were tried one at a time")?;
+        writeln!(out, "\nkinds of faults that never did harm, tried one at a time")?;
         for (name, what) in endured(all) {
             writeln!(out, "  {name:<28} {what}")?;
         }
@@ -379,10 +379,7 @@ fn endured(all: &Comparison) -> Vec<(String, String)> {
     let mut endured: Vec<(String, String)> = Vec::new();
     for line in &all.lines {
         let Some(endurance) = &line.endurance else { continue };
-        let what = match endurance.survives.len() {
-            0 => "none of the tried faults".to_owned(),
-            _ => endurance.survives.join("; "),
-        };
+        let what = endurance.words();
         let of_it = || all.lines.iter().filter(|other| other.algorithm == line.algorithm);
         let everywhere = of_it().all(|other| other.endurance == line.endurance);
         let name = short(&line.algorithm);

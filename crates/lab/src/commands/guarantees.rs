@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use konklave_catalog::guarantees::{Bounds, CONDITIONS, Cell, GuaranteeRow, LEGEND, page, title};
+use konklave_catalog::guarantees::{
+    Bounds, CONDITIONS, Cell, GuaranteeRow, LEGEND, SYNCHRONOUS, head, page, title,
+};
 use konklave_catalog::{Catalog, Entry, Error};
 
 use super::costs::chosen;
@@ -152,9 +154,9 @@ fn print(rows: &[GuaranteeRow]) -> io::Result<()> {
                 writeln!(out)?;
             }
             algorithm = &row.algorithm;
-            writeln!(out, "{}", heading(&format!("{algorithm}, {} nodes", row.nodes)))?;
-            let head = CONDITIONS.map(|condition| format!("{condition:<0$}", width(condition)));
-            writeln!(out, "  {:<22}{}", "", head.concat().trim_end())?;
+            writeln!(out, "{}", heading(&head(row, 0)))?;
+            let heads = CONDITIONS.map(|condition| format!("{condition:<0$}", width(condition)));
+            writeln!(out, "  {:<22}{}", "", heads.concat().trim_end())?;
         }
         let cells = row.cells.iter().zip(CONDITIONS);
         let cells = cells.map(|(cell, condition)| painted(cell, row.nodes, width(condition)));
@@ -174,11 +176,14 @@ fn print(rows: &[GuaranteeRow]) -> io::Result<()> {
             "≤k in r" => cells().any(|(cell, _)| matches!(cell, Cell::Bypass { .. })),
             "? (d)" => cells().any(|(cell, _)| matches!(cell, Cell::Bounded { .. })),
             "–" => cells().any(|(cell, _)| matches!(cell, Cell::Never)),
+            SYNCHRONOUS => rows.iter().any(|row| row.synchronous),
             _ => cells().any(|(cell, row)| cell.beside(row.nodes) != cell.to_string()),
         }
     };
-    for (sign, meaning) in LEGEND.iter().filter(|(sign, _)| is_shown(sign)) {
-        writeln!(out, "{sign:<8} {meaning}")?;
+    let legend: Vec<_> = LEGEND.iter().filter(|(sign, _)| is_shown(sign)).collect();
+    let width = legend.iter().map(|(sign, _)| sign.chars().count()).max().unwrap_or(0);
+    for (sign, meaning) in legend {
+        writeln!(out, "{sign:<width$}  {meaning}")?;
     }
     out.flush()
 }
@@ -202,6 +207,7 @@ fn csv(row: &GuaranteeRow) -> Vec<(String, String)> {
     let mut fields = vec![
         ("algorithm".to_owned(), row.algorithm.clone()),
         ("nodes".to_owned(), row.nodes.to_string()),
+        ("synchronous".to_owned(), row.synchronous.to_string()),
         ("property".to_owned(), row.property.clone()),
     ];
     let cells = CONDITIONS.iter().zip(&row.cells);

@@ -43,7 +43,7 @@ pub(crate) fn list(catalog: &Catalog, args: &ListArgs) -> Done {
     let quorums = entry.quorums(scenario.clone())?;
     let sets = entry.process_sets(scenario)?;
     match args.format {
-        Format::Text => one(entry, quorums.as_ref(), &sets)?,
+        Format::Text => one(entry, quorums.as_ref(), &args.set, &sets)?,
         Format::Json | Format::Jsonl => {
             let mut sheet = as_json(entry);
             sheet["quorums"] = quorums.unwrap_or_default();
@@ -96,7 +96,26 @@ fn many(entries: &[&Entry], format: Format) -> io::Result<()> {
     out.flush()
 }
 
-fn one(entry: &Entry, quorums: Option<&Value>, sets: &[ProcessSets]) -> io::Result<()> {
+/// The sizes and loads of quorums, and the option for the sources' example if it has as many nodes and no quorums are
+/// chosen.
+fn quorums_line(sheet: &DataSheet, quorums: &Value, set: &[String]) -> String {
+    let words = quorums["words"].as_str().unwrap_or_default();
+    let nodes = quorums["nodes"].to_string();
+    let is_chosen = set.iter().any(|word| word.starts_with("quorums="));
+    let mut switches = sheet.switches.iter().filter(|s| s.name == "quorums" && !is_chosen);
+    let example = match switches.any(|switch| switch.values.contains(&&*nodes)) {
+        true => format!("; the example of the sources: --set quorums={nodes}"),
+        false => String::new(),
+    };
+    format!("Quorums     {words}   ({nodes} nodes{example}; others by -n, --set)")
+}
+
+fn one(
+    entry: &Entry,
+    quorums: Option<&Value>,
+    set: &[String],
+    sets: &[ProcessSets],
+) -> io::Result<()> {
     let sheet = &entry.sheet;
     let mut out = stdout();
     writeln!(out, "{}", heading(&format!("{} — {}", entry.name(), sheet.title)))?;
@@ -119,8 +138,7 @@ fn one(entry: &Entry, quorums: Option<&Value>, sets: &[ProcessSets]) -> io::Resu
         }
     }
     if let Some(quorums) = quorums {
-        let words = quorums["words"].as_str().unwrap_or_default();
-        writeln!(out, "Quorums     {words}   ({} nodes; others by -n, --set)", quorums["nodes"])?;
+        writeln!(out, "{}", quorums_line(sheet, quorums, set))?;
     }
     sets.iter().try_for_each(|sets| write_sets(&mut out, sets))?;
     if !sheet.switches.is_empty() {

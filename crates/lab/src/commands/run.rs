@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use konklave_algorithms::Assumption;
 use konklave_catalog::{
-    Catalog, Error, Outcome, Plan, RealWorld, RunReport, Scenario, Transport, Verdict,
+    Catalog, Entry, Error, Outcome, Plan, RealWorld, RunReport, Scenario, Transport, Verdict,
     did_you_mean, program,
 };
 use konklave_sim::{Selector, What};
@@ -21,7 +21,7 @@ use crate::output::{
 
 /// Runs of up to this many entries are printed step by step without `--story`.
 const SHORT: usize = 60;
-/// Runs of up to this many requests are recorded without `--story`.
+/// Runs in real worlds of up to this many requests are recorded without `--story`.
 const RECORD_UP_TO: u64 = 400;
 
 /// How long T is in the real worlds, in ms.
@@ -32,9 +32,12 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
     let mut record_to = Target::open_if(args.record.as_ref())?;
     let draw_to = Picture::open_if(args.svg.as_ref())?;
     warn(&entry.name(), &plan);
-    let requests: u64 = plan.workload.requests.iter().map(|k| u64::from(*k)).sum();
-    let small = requests.saturating_mul(plan.setup.group.len() as u64) <= RECORD_UP_TO;
-    let told = args.format == Format::Text && (asks_for_story(&args) || small);
+    let unrecorded = unrecorded(entry, &plan, &args)?;
+    let is_short = match &unrecorded {
+        Some(outcome) => outcome.report.steps <= SHORT as u64,
+        None => args.world != World::Sim && is_small(&plan),
+    };
+    let told = args.format == Format::Text && (asks_for_story(&args) || is_short);
     let record = told || record_to.is_some() || draw_to.is_some();
     // A run that is only recorded is written while it goes on, so that it needs no memory.
     if let Some(target) = record_to.take_if(|_| {
@@ -43,13 +46,16 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
         let report = target.stream(|out| entry.record(&plan, out))?;
         let outcome = Outcome { report, run: None };
         warn_of_idle_faults(&plan, &outcome.report);
-        print(&args, &outcome)?;
+        print(&args, &outcome, entry.remark(&plan))?;
         return Ok(outcome.report.verdict.exit_code());
     }
     let unit = Duration::from_secs_f64(args.unit.unwrap_or(UNIT) / 1e3);
     let real = |transport| RealWorld { transport, unit };
     let outcome = match args.world {
-        World::Sim => entry.simulate(&plan, record)?,
+        World::Sim => match unrecorded {
+            Some(outcome) if !record => outcome,
+            _ => entry.simulate(&plan, record)?,
+        },
         World::Threads => entry.run_on_network(&plan, real(Transport::Threads), record)?,
         World::Tcp => entry.run_on_network(&plan, real(Transport::Tcp), record)?,
         World::Udp => entry.run_on_network(&plan, real(Transport::Udp), record)?,
@@ -66,9 +72,22 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
         _ => Ok(()),
     };
     warn_of_idle_faults(&plan, &outcome.report);
-    print(&args, &outcome)?;
+    print(&args, &outcome, entry.remark(&plan))?;
     drawn?;
     Ok(outcome.report.verdict.exit_code())
+}
+
+/// Whether a run in a real world is so small that it may be short, and so is recorded.
+fn is_small(plan: &Plan) -> bool {
+    let requests: u64 = plan.workload.requests.iter().map(|k| u64::from(*k)).sum();
+    requests.saturating_mul(plan.setup.group.len() as u64) <= RECORD_UP_TO
+}
+
+/// The simulated run without its recording, if that says whether the run is short enough to be printed step by step.
+/// The recording of a long run would need gigabytes.
+fn unrecorded(entry: &Entry, plan: &Plan, args: &RunArgs) -> Result<Option<Outcome>, Error> {
+    let is_asked = args.format == Format::Text && args.world == World::Sim && !asks_for_story(args);
+    is_asked.then(|| entry.simulate(plan, false)).transpose()
 }
 
 /// Warns of faults that changed nothing; a kind of message that was never sent is most often a typing error.
@@ -130,10 +149,7 @@ pub(crate) fn scenario_of(line: &Scenario, file: Option<&PathBuf>) -> Result<Sce
     Ok(line.clone().or(Scenario::parse(&read_text(path)?, &file)?))
 }
 
-fn plan<'a>(
-    catalog: &'a Catalog,
-    args: &RunArgs,
-) -> Result<(&'a konklave_catalog::Entry, Plan), Error> {
+fn plan<'a>(catalog: &'a Catalog, args: &RunArgs) -> Result<(&'a Entry, Plan), Error> {
     let scenario = scenario_of(&args.scenario, args.file.as_ref())?;
     let Some(name) = args.algorithm.as_deref().or(scenario.algorithm.as_deref()) else {
         return Err(Error::Usage(
@@ -217,7 +233,7 @@ pub(crate) fn warn_of_broken(algorithm: &str, assumption: Assumption, by: &str) 
     );
 }
 
-fn print(args: &RunArgs, outcome: &Outcome) -> io::Result<()> {
+fn print(args: &RunArgs, outcome: &Outcome, remark: Option<&str>) -> io::Result<()> {
     let report = &outcome.report;
     match args.format {
         Format::Json | Format::Jsonl => print_json(report, args.format),
@@ -228,6 +244,9 @@ fn print(args: &RunArgs, outcome: &Outcome) -> io::Result<()> {
                 tell(args, run, &mut out)?;
             }
             summarise(report, &mut out)?;
+            if let Some(remark) = remark {
+                writeln!(out, "note        {remark}")?;
+            }
             out.flush()
         }
     }

@@ -4,3 +4,4 @@ mod faults;
 mod network;
 mod node;
 mod runs;
+mod stalls;

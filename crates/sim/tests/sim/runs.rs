@@ -52,6 +52,20 @@ fn the_time_limit_itself_is_within() {
     assert_eq!(run(&config, scripts()).1, Ending::Quiet);
 }
 
+/// A timer that was started again leaves its first start in the queue, far beyond the time limit.
+#[test]
+fn a_run_in_which_only_void_events_are_left_is_quiet() {
+    let long_then_short = || vec![vec![Request::Wait(500), Request::Wait(2)], vec![]];
+    let config = Config { time_limit: 10.0, ..Config::default() };
+    let (sim, ending) = run(&config, long_then_short());
+    assert_eq!((ending, sim.now(), sim.processes()[0].rings), (Ending::Quiet, 2000, 1));
+    let (_, ending) = run(&config, vec![vec![Request::Wait(500)], vec![]]);
+    assert_eq!(ending, Ending::CutOff, "the timer would expire");
+    let crashed = Config { time_limit: 10.0, ..with_faults(&["crash:0@3"]) };
+    let (sim, ending) = run(&crashed, vec![vec![Request::Wait(500)], vec![]]);
+    assert_eq!((ending, sim.now()), (Ending::Quiet, 3000), "a crashed process has no timers");
+}
+
 #[test]
 fn the_step_limit_is_exact() {
     let config = Config { step_limit: 5, ..Config::default() };

@@ -84,6 +84,23 @@ impl Endurance {
         }
     }
 
+    /// The kinds of faults that never did harm; if there is none, how many faults did no harm.
+    pub fn words(&self) -> String {
+        if !self.survives.is_empty() {
+            return self.survives.join("; ");
+        }
+        let survived = |fine: usize, tried: usize, what: &str| {
+            (tried > 0).then(|| format!("{fine} of {tried} {what} survived"))
+        };
+        let crashes = survived(self.crashes, self.crashes_tried, "crashes");
+        let losses = survived(self.losses, self.losses_tried, "losses");
+        let parts: Vec<String> = crashes.into_iter().chain(losses).collect();
+        match parts.is_empty() {
+            true => "no fault could be tried".to_owned(),
+            false => format!("none ({})", parts.join(", ")),
+        }
+    }
+
     /// The part of all faults that did no harm, from 0 to 1; crashes and losses count the same.
     pub fn score(&self) -> f64 {
         let part =
@@ -107,8 +124,6 @@ impl FaultFree {
         let plan = entry.plan(scenario.clone())?;
         let report = entry.simulate(&plan, false)?.report;
         let alive = plan.survivors();
-        let limit = plan.config.time_limit.min((4.0 * report.time).ceil() + 1000.0);
-        let scenario = Scenario { time_limit: Some(limit), ..scenario };
         Ok(Self { entry, scenario, steps: report.steps, sent: report.messages.sent, alive })
     }
 
@@ -133,4 +148,28 @@ impl FaultFree {
 fn is_complete(entry: &Entry, report: &RunReport, survivors: usize) -> bool {
     let measure = |name: &str| report.problem.get(entry.problem.name)?.get(name)?.as_f64();
     (entry.problem.is_complete)(&measure, survivors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_agree_with_counts() {
+        let counted = |crashes, crashes_tried, losses, losses_tried| Endurance {
+            crashes,
+            crashes_tried,
+            losses,
+            losses_tried,
+            survives: Vec::new(),
+        };
+        let some = "none (270 of 285 crashes survived, 0 of 42 losses survived)";
+        assert_eq!(counted(270, 285, 0, 42).words(), some);
+        assert_eq!(counted(0, 0, 1, 2).words(), "none (1 of 2 losses survived)");
+        assert_eq!(counted(0, 0, 0, 0).words(), "no fault could be tried");
+        let mut all = counted(2, 2, 0, 3);
+        all.tell("a crash", 2, 2, true);
+        all.tell("a lost message", 0, 3, true);
+        assert_eq!(all.words(), "a crash, wherever it happens (all 2 tried)");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Better, Column, Comparison, Line};
+use super::{Better, Column, Comparison, Endurance, Line};
 
 const ROW: f64 = 22.0;
 const NAME: f64 = 190.0;
@@ -143,7 +143,7 @@ fn corners(name: &str, all: &Comparison) -> [Option<f64>; 3] {
         mean(line).map(|own| (least + 1.0) / (own + 1.0))
     };
     let delay = all.columns.iter().position(|column| column.is_delay);
-    let endurance = line.endurance.as_ref().map(super::Endurance::score);
+    let endurance = line.endurance.as_ref().map(Endurance::score);
     [against(0), delay.and_then(against), endurance]
 }
 
@@ -220,7 +220,7 @@ pub fn html(all: &Comparison) -> String {
             };
             let _ = write!(rows, "<td><span{class}>{value}</span>{of}{formula}</td>");
         }
-        let survives = line.endurance.as_ref().map_or(String::new(), |e| e.survives.join("; "));
+        let survives = line.endurance.as_ref().map_or(String::new(), Endurance::words);
         let _ = writeln!(
             rows,
             "<td>{}</td><td><code>{}</code></td></tr>",
@@ -241,7 +241,7 @@ pub fn html(all: &Comparison) -> String {
          td, th {{ padding: .2rem .6rem; border-bottom: 1px solid #ccc; text-align: left }}\n\
          .best {{ font-weight: bold }}\n.best::after {{ content: \" ★\" }}\n</style>\n\
          <h1>{title}</h1>\n{}<div class=\"wide\"><table>\n<tr><th>algorithm</th><th>case</th>{heads}\
-         <th>survives</th><th>repeat</th></tr>\n{rows}</table></div>\n</html>\n",
+         <th>kinds of faults that never did harm</th><th>repeat</th></tr>\n{rows}</table></div>\n</html>\n",
         svg(all),
         title = escape(&title(all)),
     )

@@ -63,6 +63,41 @@ fn groups_of_one_and_two_are_shown_too() {
     }
 }
 
+/// The ring of the project report: Chang and Roberts's election among workers with random ids, called by one of them.
+#[test]
+fn the_ring_of_the_report_is_offered_and_drawn_as_a_directed_ring() {
+    let server = Server::start();
+    let catalog = server.ask("GET", "/api/catalog", "").json();
+    let algorithms = catalog["algorithms"].as_array().unwrap();
+    let ring = algorithms.iter().find(|it| it["name"] == "election/chang-roberts").unwrap();
+    assert!(ring["source"].as_str().unwrap().contains("project report"), "{ring}");
+    assert_eq!(ring["topology"], "directed-ring");
+    for ids in [&[7][..], &[17, 4], &[17, 4, 99], &[17, 4, 99, 8, 23]] {
+        let n = ids.len();
+        let list = ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let scenario = format!(
+            r#"{{"algorithm":"chang-roberts","nodes":{n},"ids":"{list}","initiators":"1x"}}"#
+        );
+        let answer = server.run(&scenario);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let track = &answer.json()["tracks"][0];
+        assert_eq!(track["verdict"], "ok", "{list}");
+        assert_eq!(track["directed"], true, "{list}");
+        let highest = ids.iter().max().copied().unwrap();
+        assert_eq!(track["report"]["election"]["leader"], highest, "{list}");
+        let links = (0..n).filter(|_| n > 1).map(|i| (ids[i], ids[(i + 1) % n]));
+        let mut expected: Vec<(u32, u32)> = links.collect();
+        expected.sort_unstable();
+        let edges = track["edges"].as_array().unwrap().iter().map(|edge| {
+            let end = |i: usize| u32::try_from(edge[i].as_u64().unwrap()).unwrap();
+            (end(0), end(1))
+        });
+        let mut edges: Vec<(u32, u32)> = edges.collect();
+        edges.sort_unstable();
+        assert_eq!(edges, expected, "{list}");
+    }
+}
+
 #[test]
 fn a_race_has_one_axis_of_time() {
     let server = Server::start();

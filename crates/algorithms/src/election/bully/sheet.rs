@@ -8,7 +8,7 @@ use super::{Bully, Phase};
 use crate::election::Election;
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Setup, SetupError,
-    Switch, UsualRun, Winner,
+    Switch, UsualRun, Winner, Workload,
 };
 
 pub(super) const SHEET: DataSheet = DataSheet {
@@ -89,6 +89,9 @@ pub(super) const SHEET: DataSheet = DataSheet {
     ],
 };
 
+/// Among so few processes, all may start at once without many messages.
+const FEW: usize = 4;
+
 impl Inspect for Bully {
     fn at_rest(&self) -> bool {
         self.phase == Phase::Idle
@@ -111,6 +114,14 @@ impl Algorithm for Bully {
 
     fn longest_delay(setup: &Setup) -> Option<f64> {
         Some(longest_delay(setup))
+    }
+
+    fn remark(setup: &Setup, workload: &Workload) -> Option<&'static str> {
+        let up = setup.group.len() - setup.down.len();
+        (workload.initiators.len() == up && up > FEW).then_some(
+            "all start at once: where an announcement overtakes questions, the messages of the textbook form grow \
+             exponentially with n; those of --set mode=hardened do not",
+        )
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
