@@ -20,6 +20,8 @@ pub struct Plan {
     pub leavers: ProcessSet,
     /// The processes that ask once for a new view.
     pub reformers: ProcessSet,
+    /// The processes whose operator revokes a lock once.
+    pub revokers: ProcessSet,
     /// Whether an excluded process asks to join again.
     pub rejoin: bool,
     /// The processes whose application is a client of the group, with a session of its own.
@@ -29,7 +31,7 @@ pub struct Plan {
 impl Plan {
     /// Refuses a plan that names processes outside the group, or that leaves no first member.
     pub fn check(setup: &Setup) -> Result<(), SetupError> {
-        for name in ["joiners", "leavers", "reform", "clients"] {
+        for name in ["joiners", "leavers", "reform", "revoke", "clients"] {
             let text = setup.chosen.get(name).map_or("none", String::as_str);
             let wrong = |word: &&str| {
                 let id = word.trim().trim_start_matches('p').parse();
@@ -57,6 +59,7 @@ impl Plan {
             joiners: known("joiners"),
             leavers: known("leavers"),
             reformers: known("reform"),
+            revokers: known("revoke"),
             rejoin: setup.chosen.get("rejoin").is_some_and(|v| v == "on"),
             clients: known("clients"),
         }

@@ -34,9 +34,9 @@ use konklave_process::{Context, Fixed, Input, Process, ProcessId, ProcessSet};
 use serde::Serialize;
 
 use super::channel::{Channels, LATER};
-use super::locks::{Indication, Name, Request, Token};
+use super::locks::{Indication, Name, Request};
 use super::virtual_synchrony::{self, Record, VirtualSynchrony};
-use super::{Indication as GroupIndication, Request as GroupRequest, View};
+use super::{Indication as GroupIndication, Request as GroupRequest, Token, View};
 use crate::Setup;
 use lease::Lease;
 use requests::RequestState;
@@ -119,7 +119,7 @@ impl<A: Inner> Process for Lifted<A> {
                 self.lose_all(ctx);
                 self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Refound, ctx));
             }
-            Request::Operate(_) => {}
+            Request::Adopt { .. } | Request::Revoke { .. } | Request::Operate(_) => {}
         }
     }
 
@@ -182,7 +182,7 @@ impl<A: Inner> Lifted<A> {
     /// The token of entry number `count` in the present view.
     fn token(&self, count: u64) -> Token {
         if !self.tokens_grow_over_views() {
-            return Token { count, ..Token::default() };
+            return Token { k: count, ..Token::default() };
         }
         Token::of(self.view().id, count)
     }

@@ -1,51 +1,54 @@
-//! A replicated lock table: a state machine (Schneider) with sessions (Chubby) on virtual synchrony.
+//! A replicated lock table: a state machine (Schneider) on virtual synchrony.
 //!
 //! Every operation is multicast in uniform total order, and each member applies it to its own copy of
-//! the table. The place of an operation in the order of all views is the token of the locks that it
-//! grants. A member holds its locks as long as it is in the view. A client of a member has a session,
-//! which expires unless it is kept alive.
+//! the [`Table`]: the very table that the library's node replicates. A member holds its locks as long as it is
+//! in the view. With leases, the grants of an excluded member stay fenced until it has given them up.
 //!
 //! Members' clocks differ, so the table reads none. Only the leader measures time, and *proposes* that
-//! a session has expired. A sign of life that is ordered before the proposal makes it void.
+//! a lease has expired. Clients that are no members have sessions, a layer of its own beside the table.
 
-mod expiry;
+mod leases;
+mod mistakes;
 mod requests;
+mod sessions;
 mod sheet;
-mod table;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use konklave_process::{Context, Fixed, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
-use table::Flaw;
 
-use super::locks::{Indication, Mode, Name, Request, Token};
+use super::locks::{Indication, Name, Request};
+use super::table::{Op, Outcome, Table};
 use super::virtual_synchrony::{Message, Record, VirtualSynchrony};
 use super::{
-    Indication as GroupIndication, Member, Request as GroupRequest, View, ViewId, virtual_synchrony,
+    Indication as GroupIndication, Member, Request as GroupRequest, View, virtual_synchrony,
 };
-pub use table::{Client, Command, Event, Lock, Reply, Session, Table};
-
-/// How many entries each part of the table has when it is sent to a new member.
-const PART: usize = 256;
+use requests::{LockRequest, RequestState};
+use sessions::Sessions;
+pub use sessions::{Client, Event, Session, SessionOp};
 
 /// One process of the group.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct LockTable {
     group: VirtualSynchrony<Command>,
     table: Table,
+    sessions: Sessions,
     /// Whether this process has the table of the group. A new member receives it from the donor.
     has_table: bool,
     /// The requests of this process's own application.
-    #[serde(rename = "wishes")]
     requests: BTreeMap<Name, RequestState>,
+    /// The application's next request for a lock that it holds.
+    next: BTreeMap<Name, LockRequest>,
     /// The number of the last one.
-    #[serde(rename = "request")]
     last_request: u64,
     /// Whether this process was a member before the present view, too.
     was_member: bool,
-    /// Whether this process is the leader, and measures the time of the sessions.
+    /// Whether this process is the leader, and measures time.
     watching: bool,
+    /// The leader's timers: excluded members with fenced grants, and the leases of these grants.
+    expiries: BTreeSet<(Member, u32)>,
     /// Requests to the group that this step has yet to make; empty between steps.
     #[serde(skip)]
     outbox: VecDeque<GroupRequest<Command>>,
@@ -55,23 +58,19 @@ pub struct LockTable {
 
 #[derive(Clone, Copy, Debug)]
 struct Settings {
-    unit: std::time::Duration,
+    unit: Duration,
     /// How long an excluded member may take to know it; none: its locks are free at once.
-    lease: Option<std::time::Duration>,
-    /// The mistake: the token is the place in the view alone.
-    bare_token: bool,
+    lease: Option<Duration>,
+    mistake: Option<&'static str>,
 }
 
-/// The state of the application's request for a lock.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-enum RequestState {
-    /// The application asked, with this number.
-    Wanted(u64, Mode),
-    /// The application holds the lock.
-    Held(Token),
-    /// The application was told that the lock is lost, and the table does not know of it yet.
-    #[serde(rename = "Given")]
-    Lost(Token),
+/// A command that the members multicast.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Command {
+    /// An operation on the table.
+    Table(Op),
+    /// An operation on the session of a client.
+    Session(SessionOp),
 }
 
 /// The timers.
@@ -79,9 +78,11 @@ enum RequestState {
 pub enum Timer {
     /// A timer of the group.
     Group(virtual_synchrony::Timer),
-    /// The time of a session is up: it was silent for too long, or its excluded member knows by now.
+    /// A client was silent for too long.
     Silent(Session),
-    /// This process may be excluded for as long as its locks stay frozen.
+    /// Fenced grants of this member with this lease have expired.
+    LeaseExpired(Member, u32),
+    /// This process may be excluded for as long as its locks stay fenced.
     Lapse,
 }
 
@@ -104,32 +105,30 @@ impl Process for LockTable {
 
     fn on_recover(&mut self, saved: Option<Record>, ctx: &mut Context<'_, Self>) {
         self.forget();
-        self.requests.clear();
+        self.clear_requests();
         self.step_group(ctx, |group, ctx| group.on_recover(saved, ctx));
     }
 
     fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
         match request {
-            Request::Acquire { name, mode } => self.acquire(name, mode, ctx),
-            Request::Release { name } => self.release(name, ctx),
-            Request::Join => {
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Join, ctx))
+            Request::Acquire { name, mode, wait, priority } => {
+                self.acquire(name, (mode, wait, priority), ctx);
             }
-            Request::Leave => {
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Leave, ctx))
-            }
-            Request::Reform => {
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Reform, ctx))
-            }
+            Request::Adopt { name, token } => self.adopt(name, token, ctx),
+            Request::Release { name } => self.release(&name, ctx),
+            Request::Revoke { name } => self.revoke(&name, ctx),
+            Request::Join => self.ask_group(GroupRequest::Join, ctx),
+            Request::Leave => self.ask_group(GroupRequest::Leave, ctx),
+            Request::Reform => self.ask_group(GroupRequest::Reform, ctx),
             Request::Refound => {
                 // Locks of the old generation are lost with it.
                 self.lose_all(ctx);
                 self.forget();
-                self.requests.retain(|_, state| matches!(state, RequestState::Wanted(..)));
+                self.drop_lost();
                 self.has_table = true;
-                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Refound, ctx));
+                self.ask_group(GroupRequest::Refound, ctx);
             }
-            Request::Operate(command) => self.submit(command),
+            Request::Operate(op) => self.operate(op),
         }
         self.flush(ctx);
     }
@@ -147,6 +146,7 @@ impl Process for LockTable {
         match timer {
             Timer::Group(timer) => self.step_group(ctx, |group, ctx| group.on_timer(timer, ctx)),
             Timer::Silent(session) => self.on_silence(session, ctx),
+            Timer::LeaseExpired(member, lease) => self.on_expiry(member, lease),
             Timer::Lapse => self.lose_all(ctx),
         }
         self.flush(ctx);
@@ -172,21 +172,22 @@ impl LockTable {
         &self.table
     }
 
+    /// The sessions of clients.
+    pub fn sessions(&self) -> impl Iterator<Item = (&Session, &Client)> {
+        self.sessions.iter()
+    }
+
     /// The group below.
     pub fn group(&self) -> &VirtualSynchrony<Command> {
         &self.group
     }
 
-    fn myself(&self, me: ProcessId) -> Option<Session> {
-        self.view().find(me).map(Session::Member)
+    fn myself(&self, me: ProcessId) -> Option<Member> {
+        self.view().find(me)
     }
 
-    /// The token of the operation at place `count` of `view`. The group may be in a later view by now.
-    fn token(&self, view: ViewId, count: u64) -> Token {
-        if self.settings.bare_token {
-            return Token { count, ..Token::default() };
-        }
-        Token::of(view, count)
+    fn leads(&self, me: ProcessId) -> bool {
+        self.view().leader() == Some(me)
     }
 
     /// Lets the group take a step, and handles its indications.
@@ -206,14 +207,18 @@ impl LockTable {
         }
     }
 
-    fn submit(&mut self, command: Command) {
-        self.outbox.push_back(GroupRequest::Multicast(command));
+    fn ask_group(&mut self, request: GroupRequest<Command>, ctx: &mut Context<'_, Self>) {
+        self.step_group(ctx, |group, ctx| group.on_request(request, ctx));
+    }
+
+    fn submit(&mut self, op: Op) {
+        self.outbox.push_back(GroupRequest::Multicast(Command::Table(op)));
     }
 
     /// Makes the requests to the group that this step has collected.
     fn flush(&mut self, ctx: &mut Context<'_, Self>) {
         while let Some(request) = self.outbox.pop_front() {
-            self.step_group(ctx, |group, ctx| group.on_request(request, ctx));
+            self.ask_group(request, ctx);
         }
     }
 
@@ -223,120 +228,117 @@ impl LockTable {
         ctx: &mut Context<'_, Self>,
     ) {
         match indication {
-            GroupIndication::Delivered { view, position, command, .. } => {
-                let mut events = Vec::new();
-                self.watch(&command, ctx);
-                self.table.apply(self.token(view, position + 1), command, &mut events);
-                self.tell(events, ctx);
+            GroupIndication::Delivered { command: Command::Table(op), .. } => self.apply(op, ctx),
+            GroupIndication::Delivered { command: Command::Session(op), .. } => {
+                self.on_session_op(op, ctx);
             }
             GroupIndication::Installed { view, left, .. } => {
                 self.stop_lapse(ctx);
-                self.on_view(view, &left, ctx);
+                self.on_view(&view, &left, ctx);
             }
             GroupIndication::StateWanted => {
-                self.outbox.push_back(GroupRequest::State(self.table.parts(PART)));
+                let parts = self.table.parts().into_iter().flat_map(|batch| batch.ops.to_vec());
+                let sessions = Command::Session(self.sessions.state());
+                let state = parts.map(Command::Table).chain([sessions]).collect();
+                self.outbox.push_back(GroupRequest::State(state));
             }
             GroupIndication::State { parts, .. } => {
                 self.has_table = true;
-                let mut nothing = Vec::new();
+                self.table.set_view(self.named(self.view().id));
                 for part in parts {
-                    self.table.apply(Token::default(), part, &mut nothing);
+                    match part {
+                        Command::Table(op) => self.table.apply(&op, &mut Vec::new()),
+                        Command::Session(op) => self.on_session_op(op, ctx),
+                    }
                 }
             }
             GroupIndication::Excluded => {
-                self.stop_lapse(ctx);
-                self.lose_all(ctx);
-                self.requests.clear();
-                self.forget();
+                self.go_outside(ctx);
                 ctx.indicate(Indication::Excluded);
             }
             GroupIndication::Left => {
-                self.stop_lapse(ctx);
-                self.lose_all(ctx);
-                self.requests.clear();
-                self.forget();
+                self.go_outside(ctx);
                 ctx.indicate(Indication::Left);
             }
             GroupIndication::Blocked => {
                 self.lose_all(ctx);
                 ctx.indicate(Indication::Blocked);
             }
-            GroupIndication::Wedged => {
-                if let Some(lease) = self.settings.lease {
-                    // The others may install a view without this process soon. Its locks are frozen there for a
-                    // lease, so it gives them up in less: each clock may differ by up to a tenth.
-                    ctx.set_timer(Timer::Lapse, lease * 8 / 10);
-                }
-            }
+            GroupIndication::Wedged => self.start_lapse(ctx),
             GroupIndication::Sent { .. } | GroupIndication::Refused(_) => {}
         }
     }
 
-    fn stop_lapse(&self, ctx: &mut Context<'_, Self>) {
-        if self.settings.lease.is_some() {
-            ctx.cancel_timer(Timer::Lapse);
-        }
+    /// This process is in no view any more.
+    fn go_outside(&mut self, ctx: &mut Context<'_, Self>) {
+        self.stop_lapse(ctx);
+        self.lose_all(ctx);
+        self.clear_requests();
+        self.forget();
     }
 
     fn forget(&mut self) {
-        self.table = Table::with(self.flaw());
+        (self.table, self.sessions) = (Table::default(), Sessions::default());
         (self.has_table, self.was_member, self.watching) = (false, false, false);
+        self.expiries.clear();
     }
 
-    fn flaw(&self) -> Flaw {
-        self.table.flaw()
-    }
-
-    fn on_view(&mut self, view: View, left: &ProcessSet, ctx: &mut Context<'_, Self>) {
+    fn on_view(&mut self, view: &View, left: &ProcessSet, ctx: &mut Context<'_, Self>) {
         ctx.indicate(Indication::Installed(view.clone()));
         if !self.has_table {
             return;
         }
-        let mut events = Vec::new();
-        let safe = self.settings.lease.is_some();
-        let frozen = |member: Member| safe && !left.contains(member.id);
-        let leads = view.leader() == Some(ctx.me());
-        let kept = if leads && self.watching { self.frozen() } else { Vec::new() };
-        self.table.members(self.token(view.id, 0), &view.members, frozen, &mut events);
-        self.tell(events, ctx);
-        if leads {
-            // A new leader gives every session its full time. If a leader that goes on did so, too,
-            // no lease would run out where views follow each other fast; so it keeps the old timers.
-            let watched: Vec<Session> = match self.watching {
-                true => self.frozen().into_iter().filter(|s| !kept.contains(s)).collect(),
-                false => self.table.sessions().map(|(session, _)| *session).collect(),
-            };
-            for session in watched {
-                self.arm(session, ctx);
-            }
-        }
-        self.watching = leads;
+        self.sessions.install(&view.members);
+        let mut outcomes = Vec::new();
+        let left = self.departed_in_order(left, ctx);
+        self.table.install(self.named(view.id), &view.members, &left, &mut outcomes);
+        self.on_outcomes(outcomes, ctx);
+        self.watch(ctx);
         if view.has_member(ctx.me()) {
             self.catch_up(ctx);
             self.was_member = true;
         }
     }
 
-    /// Passes on the events that concern this process's application or its clients.
-    fn tell(&mut self, events: Vec<Event>, ctx: &mut Context<'_, Self>) {
-        let me = self.myself(ctx.me());
-        for event in events {
-            match event {
-                Event::Answer { session, request, reply } if Some(session) == me => {
-                    self.on_answer(session, request, reply, ctx);
+    /// Applies an operation, and acts on the outcomes that concern this process's application or its clients.
+    fn apply(&mut self, op: Op, ctx: &mut Context<'_, Self>) {
+        let mut outcomes = Vec::new();
+        for op in self.distort(op, &mut outcomes) {
+            self.table.apply(&op, &mut outcomes);
+        }
+        self.on_outcomes(outcomes, ctx);
+    }
+
+    fn on_outcomes(&mut self, outcomes: Vec<Outcome>, ctx: &mut Context<'_, Self>) {
+        let Some(me) = self.myself(ctx.me()) else { return };
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Granted { claim, key, token } if claim.session != 0 => {
+                    let name = key.name;
+                    self.answer(claim, Event::Granted { claim, name, token }, ctx);
                 }
-                Event::Opened { session, via, .. } => {
-                    self.arm(session, ctx);
-                    if via == ctx.me() {
-                        ctx.indicate(Indication::Replied(event));
+                Outcome::Refused { claim, .. } if claim.session != 0 => {
+                    self.answer(claim, Event::Refused { claim }, ctx);
+                }
+                Outcome::GrantRevoked { claim, key, .. } if claim.session != 0 => {
+                    let name = key.name.clone();
+                    self.answer(claim, Event::Revoked { claim, name }, ctx);
+                    if claim.member == me {
+                        self.submit(Op::Release { claim, key });
                     }
                 }
-                Event::Answer { session: Session::Client(_), .. }
-                | Event::Released { session: Session::Client(_), .. }
-                | Event::Ended { session: Session::Client(_) } => {
-                    ctx.indicate(Indication::Replied(event));
+                Outcome::Granted { claim, key, token } if claim.member == me => {
+                    self.on_granted(claim, key, token, ctx);
                 }
-                Event::Answer { .. } | Event::Released { .. } | Event::Ended { .. } => {}
+                Outcome::Refused { claim, key, .. } if claim.member == me => {
+                    self.on_refused(claim, &key, ctx);
+                }
+                Outcome::GrantRevoked { claim, key, .. } if claim.member == me => {
+                    self.on_grant_revoked(claim, key, ctx);
+                }
+                Outcome::Contended { key } => self.deny(me, &key),
+                // Leases are awaited when a view begins; no operation is about barriers or groups here.
+                _ => {}
             }
         }
     }

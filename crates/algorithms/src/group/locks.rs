@@ -11,90 +11,18 @@ mod clients;
 mod measures;
 mod properties;
 
-pub use clients::Lockers;
+pub use clients::{Ask, Lockers};
 pub use measures::{LockMeasures, LockSummary};
 pub use properties::LockProperties;
 
-use std::fmt;
-use std::sync::Arc;
+pub use super::table::{LockMode, Name};
 
 use konklave_process::{Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::lock_table::{Command, Event};
-use super::{View, ViewId};
+use super::lock_table::{Event, SessionOp};
+use super::{Token, View};
 use crate::{Algorithm, Metric, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
-
-/// The name of a lock.
-pub type Name = Arc<str>;
-
-/// How a lock is held.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Mode {
-    /// Alone.
-    Exclusive,
-    /// Together with other shared holders.
-    Shared,
-}
-
-/// A fencing token: it is higher than the tokens of all earlier grants of the lock.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
-)]
-pub struct Token {
-    /// Grows when an operator founds the group again.
-    pub generation: u32,
-    /// Grows from view to view.
-    pub epoch: u64,
-    /// Grows within a view.
-    pub count: u64,
-}
-
-impl fmt::Display for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "fence {}.{}", self.epoch, self.count)?;
-        match self.generation {
-            0 => Ok(()),
-            generation => write!(f, " of generation {generation}"),
-        }
-    }
-}
-
-impl Token {
-    /// The token number `count` of a view.
-    pub fn of(view: ViewId, count: u64) -> Self {
-        Self { generation: view.generation, epoch: view.epoch, count }
-    }
-
-    /// As 20 bytes that compare like the token.
-    pub fn to_bytes(self) -> [u8; 20] {
-        let mut bytes = [0; 20];
-        bytes[..4].copy_from_slice(&self.generation.to_be_bytes());
-        bytes[4..12].copy_from_slice(&self.epoch.to_be_bytes());
-        bytes[12..].copy_from_slice(&self.count.to_be_bytes());
-        bytes
-    }
-
-    /// As one number of 64 bits within a generation, where it fits: 24 bits of epoch, 40 of count.
-    pub fn to_number(self) -> Option<u64> {
-        (self.epoch < 1 << 24 && self.count < 1 << 40).then_some(self.epoch << 40 | self.count)
-    }
-}
-
-/// The fence of a resource: it refuses holders with an older token than one it has seen.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct FenceGate {
-    highest: Token,
-}
-
-impl FenceGate {
-    /// Whether a holder with `token` may pass. From now on, lower tokens may not.
-    pub fn admit(&mut self, token: Token) -> bool {
-        let passes = token >= self.highest;
-        self.highest = self.highest.max(token);
-        passes
-    }
-}
 
 /// The requests of the application.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -104,10 +32,26 @@ pub enum Request {
         /// The lock.
         name: Name,
         /// The mode.
-        mode: Mode,
+        mode: LockMode,
+        /// Whether the application waits while the lock is not free.
+        wait: bool,
+        /// Higher priorities are served first, where the algorithm has them.
+        priority: i32,
+    },
+    /// Take over the grant with this token: the client went on while its process restarted.
+    Adopt {
+        /// The lock.
+        name: Name,
+        /// The token.
+        token: Token,
     },
     /// Release a lock, or cancel the request for it.
     Release {
+        /// The lock.
+        name: Name,
+    },
+    /// Revoke a lock, whoever holds it: an operator's request.
+    Revoke {
         /// The lock.
         name: Name,
     },
@@ -119,8 +63,8 @@ pub enum Request {
     Reform,
     /// Found the group again, in a new generation.
     Refound,
-    /// An operation on the lock table, for the session of a client.
-    Operate(Command),
+    /// An operation on the session of a client.
+    Operate(SessionOp),
 }
 
 /// The indications to the application.
@@ -131,12 +75,17 @@ pub enum Indication {
         /// The lock.
         name: Name,
         /// The mode.
-        mode: Mode,
+        mode: LockMode,
         /// The fencing token of this grant.
         token: Token,
     },
     /// The application has lost the lock, or must not rely on it.
     Lost {
+        /// The lock.
+        name: Name,
+    },
+    /// The request is refused: it does not wait, or there is no grant to take over.
+    Refused {
         /// The lock.
         name: Name,
     },
@@ -148,7 +97,7 @@ pub enum Indication {
     Left,
     /// No majority answers.
     Blocked,
-    /// The result of an operation on the lock table.
+    /// The result of an operation on a session.
     Replied(Event),
 }
 
@@ -180,6 +129,8 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
         match request {
             Request::Release { .. } => Pause::Hold,
             Request::Acquire { .. }
+            | Request::Adopt { .. }
+            | Request::Revoke { .. }
             | Request::Join
             | Request::Leave
             | Request::Reform

@@ -56,6 +56,11 @@ pub const SHEET: ProblemSheet = ProblemSheet {
             &["no gaps", "integrity"],
             "each message once, in the sender's order",
         ),
+        Property::new(
+            "refusal",
+            &["refused though free"],
+            "a request that does not wait is refused only if another process asked, too",
+        ),
         Property::new("loss", &["told of loss"], "a holder that loses its lock is told so"),
         Property::new(
             "progress",

@@ -6,7 +6,7 @@ use konklave_testkit::{Bench, tell};
 use super::leader::Leader;
 use super::lifted::{Any, Lifted};
 use super::lock_table::LockTable;
-use super::locks::{self, Mode, Name};
+use super::locks::{self, LockMode, Name};
 use super::virtual_synchrony::{Message, Proposal, Record, VirtualSynchrony};
 use super::{Bytes, Indication, Request};
 use crate::{Algorithm, Setup};
@@ -129,7 +129,8 @@ fn only_the_most_senior_member_leads_from_the_start() {
 }
 
 fn acquire() -> locks::Request {
-    locks::Request::Acquire { name: Name::from("a"), mode: Mode::Exclusive }
+    let (name, mode) = (Name::from("a"), LockMode::Exclusive);
+    locks::Request::Acquire { name, mode, wait: true, priority: 0 }
 }
 
 fn grants<P: Process<Indication = locks::Indication>>(effects: &[Effect<P>]) -> usize {

@@ -1,6 +1,7 @@
 use konklave_algorithms::Algorithm;
+use konklave_algorithms::group::Token;
 use konklave_algorithms::group::lifted::{Any, Lifted, NAMES, Timer};
-use konklave_algorithms::group::locks::{Indication, Mode, Name, Request, Token};
+use konklave_algorithms::group::locks::{Indication, LockMode, Name, Request};
 use konklave_algorithms::group::virtual_synchrony;
 use konklave_process::Rng;
 use konklave_sim::{Delay, Pace};
@@ -33,7 +34,8 @@ fn play(case: &Group) -> Play<Lifted<Any>> {
 }
 
 fn acquire(name: &str) -> Request {
-    Request::Acquire { name: Name::from(name), mode: Mode::Exclusive }
+    let (name, mode) = (Name::from(name), LockMode::Exclusive);
+    Request::Acquire { name, mode, wait: true, priority: 0 }
 }
 
 fn release(name: &str) -> Request {

@@ -79,6 +79,7 @@ const SENSELESS: &[(&str, &str, &str)] = &[
     ("virtual-tree", "root", "4"),
     ("lifted", "joiners", "0,1,2,3"),
     ("lifted", "joiners", "9"),
+    ("lock-table", "ask", "permit-0"),
     ("lock-table", "leavers", "all"),
     ("virtual-synchrony", "reform", "-1"),
     ("virtual-synchrony", "joiners", "0,1,2,3"),

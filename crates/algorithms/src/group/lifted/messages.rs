@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::group::Token;
 use crate::group::ViewId;
-use crate::group::locks::{Name, Token};
+use crate::group::locks::Name;
 use crate::group::virtual_synchrony;
 
 /// A process's report on a lock at the end of a view.

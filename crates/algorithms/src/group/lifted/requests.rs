@@ -4,7 +4,8 @@ use konklave_process::{Context, Input};
 use serde::Serialize;
 
 use super::{Inner, Lifted};
-use crate::group::locks::{Indication, Mode, Name, Token};
+use crate::group::Token;
+use crate::group::locks::{Indication, LockMode, Name};
 use crate::mutex;
 
 /// The state of the application's request for a lock.
@@ -86,7 +87,7 @@ impl<A: Inner> Lifted<A> {
                 && (!self.excluded_may_hold || self.accounted_for.contains(name))
             {
                 *state = RequestState::Held(token);
-                let mode = Mode::Exclusive;
+                let mode = LockMode::Exclusive;
                 ctx.indicate(Indication::Granted { name: name.clone(), mode, token });
             }
         }

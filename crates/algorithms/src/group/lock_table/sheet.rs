@@ -1,13 +1,12 @@
 //! The data sheet of the replicated lock table: assumptions, costs, guarantees, mistake switches.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
-use super::table::Flaw;
-use super::{LockTable, Settings, Table};
-use crate::group::locks::Locks;
+use super::{LockTable, Sessions, Settings, Table};
+use crate::group::locks::{Ask, Locks};
 use crate::group::sheet::{HEARTBEAT, JOINERS, LEAVERS, REFORM, REJOIN, RETRY};
 use crate::group::virtual_synchrony::VirtualSynchrony;
 use crate::group::{Plan, assumed};
@@ -26,7 +25,7 @@ pub(super) const ANY_EXPIRY: Mistake = Mistake {
     name: "any-expiry",
     what: "an expiry takes effect although a sign of life is ordered before it",
     breaks: "mutual exclusion",
-    caught_by: "",
+    caught_by: "-n 2 --requests 1,1 --synchronous --crash 1 --restart 1 --set departed=fenced --set adopt=on --set rejoin=on --set retry=off --property exclusion",
 };
 pub(super) const NO_MEMORY: Mistake = Mistake {
     name: "no-memory",
@@ -36,9 +35,57 @@ pub(super) const NO_MEMORY: Mistake = Mistake {
 };
 pub(super) const BARE_TOKEN: Mistake = Mistake {
     name: "bare-token",
-    what: "the token is the place in the view alone: it starts anew with every view",
+    what: "the token is the number of the grant alone: it starts anew with every view",
     breaks: "growing fences",
     caught_by: "-n 2 --requests 1,1 --set reform=0 --set retry=off",
+};
+pub(super) const NO_WAIT: Mistake = Mistake {
+    name: "no-wait",
+    what: "the lease-safe grants of an excluded member are not fenced",
+    breaks: "mutual exclusion",
+    caught_by: "",
+};
+pub(super) const ADOPT_ANY: Mistake = Mistake {
+    name: "adopt-any",
+    what: "a restarted member takes a grant over that is not fenced any more",
+    breaks: "mutual exclusion",
+    caught_by: "-n 2 --requests 1,1 --synchronous --crash 1 --restart 1 --set departed=fenced --set adopt=on --set rejoin=on --set retry=off --property exclusion",
+};
+pub(super) const FREE_REVOKED: Mistake = Mistake {
+    name: "free-revoked",
+    what: "a revoked lock is granted before its holder has released it",
+    breaks: "mutual exclusion",
+    caught_by: "-n 2 --requests 1,1 --set revoke=1 --set retry=off --property exclusion",
+};
+pub(super) const KEPT_CANCELLED: Mistake = Mistake {
+    name: "kept-cancelled",
+    what: "a grant that is ordered before its cancellation is not released",
+    breaks: "deadlock",
+    caught_by: "-n 2 --requests 1,1 --set ask=cancel,exclusive --set retry=off",
+};
+pub(super) const MIXED_MODES: Mistake = Mistake {
+    name: "mixed-modes",
+    what: "an exclusive request is granted beside shared holders",
+    breaks: "mutual exclusion",
+    caught_by: "-n 2 --requests 1,1 --set ask=shared,exclusive --set retry=off",
+};
+pub(super) const PASSED_TOKEN: Mistake = Mistake {
+    name: "passed-token",
+    what: "a lock that a member passes to its own next request keeps its token",
+    breaks: "growing fences",
+    caught_by: "-n 2 --requests 2,1 --set ask=again,exclusive --set retry=off",
+};
+pub(super) const SPARE_PERMIT: Mistake = Mistake {
+    name: "spare-permit",
+    what: "a semaphore grants one permit too many",
+    breaks: "mutual exclusion",
+    caught_by: "-n 2 --requests 1,1 --set ask=permit-1 --set retry=off",
+};
+pub(super) const TRY_REFUSED: Mistake = Mistake {
+    name: "try-refused",
+    what: "a request that does not wait is refused although the lock is free",
+    breaks: "refused though free",
+    caught_by: "-n 2 --requests 1,0 --set ask=try --set retry=off",
 };
 
 pub(super) const SHEET: DataSheet = DataSheet {
@@ -68,19 +115,49 @@ pub(super) const SHEET: DataSheet = DataSheet {
         },
     ],
     guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
-    fence: Some("generation and epoch of the view, place of the operation that grants"),
-    mistakes: &[ANY_TOKEN, ANY_EXPIRY, NO_MEMORY, BARE_TOKEN],
+    fence: Some("generation and epoch of the view, count of grants in it"),
+    mistakes: &[
+        ANY_TOKEN,
+        ANY_EXPIRY,
+        NO_MEMORY,
+        BARE_TOKEN,
+        NO_WAIT,
+        ADOPT_ANY,
+        FREE_REVOKED,
+        KEPT_CANCELLED,
+        MIXED_MODES,
+        PASSED_TOKEN,
+        SPARE_PERMIT,
+        TRY_REFUSED,
+    ],
     switches: &[
         Switch {
             name: "departed",
-            values: &["free", "frozen"],
-            what: "the locks of an excluded member: free at once, or after the lease, by when the member has \
-                   given them up",
+            values: &["free", "fenced"],
+            what: "the locks of an excluded member: free at once, or fenced for the lease, by when the member \
+                   has given them up",
         },
         Switch { name: "lease", values: &["20", "<number>"], what: "how long that is, in T" },
         HEARTBEAT,
         RETRY,
         Switch { name: "names", values: &["1", "<number>"], what: "how many locks are used" },
+        Switch {
+            name: "ask",
+            values: &["exclusive", "<text>"],
+            what: "how the clients ask, in node order, the last word for the rest: exclusive, shared, permit-3 \
+                   (one of 3), urgent (before others), try (without waiting), cancel (may give up), again (for \
+                   the next time while holding it)",
+        },
+        Switch {
+            name: "revoke",
+            values: &["none", "<text>"],
+            what: "the processes whose operator revokes the lock once",
+        },
+        Switch {
+            name: "adopt",
+            values: &["off", "on"],
+            what: "whether a client outlives a crash of its process, and takes its grant over after the restart",
+        },
         JOINERS,
         LEAVERS,
         REFORM,
@@ -107,26 +184,23 @@ impl Algorithm for LockTable {
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let group = VirtualSynchrony::build(me, setup);
-        let flaw = match setup.mistake {
-            Some(name) if name == ANY_TOKEN.name => Flaw::AnyToken,
-            Some(name) if name == ANY_EXPIRY.name => Flaw::AnyExpiry,
-            Some(name) if name == NO_MEMORY.name => Flaw::NoMemory,
-            Some(_) | None => Flaw::None,
-        };
         let lease = setup.unit * setup.chosen(&SHEET, "lease").number();
         Self {
             has_table: group.view().has_member(me),
             group,
-            table: Table::with(flaw),
+            table: Table::default(),
+            sessions: Sessions::default(),
             requests: BTreeMap::new(),
+            next: BTreeMap::new(),
             last_request: 0,
             was_member: false,
             watching: false,
+            expiries: BTreeSet::new(),
             outbox: VecDeque::new(),
             settings: Fixed(Settings {
                 unit: setup.unit,
-                lease: setup.chosen(&SHEET, "departed").is("frozen").then_some(lease),
-                bare_token: setup.mistake == Some(BARE_TOKEN.name),
+                lease: setup.chosen(&SHEET, "departed").is("fenced").then_some(lease),
+                mistake: setup.mistake,
             }),
         }
     }
@@ -137,12 +211,13 @@ impl Algorithm for LockTable {
     }
 
     fn sheet(setup: &Setup) -> DataSheet {
-        let leases = setup.chosen(&SHEET, "departed").is("frozen");
+        let leases = setup.chosen(&SHEET, "departed").is("fenced");
         DataSheet { assumes: assumed(Self::goes_on(setup), leases), ..SHEET }
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         setup.need(&SHEET, 1, &["lease", "names"])?;
+        Ask::of_clients(setup)?;
         Plan::check(setup)
     }
 }
@@ -150,7 +225,8 @@ impl Algorithm for LockTable {
 /// The longest delay of a message; none in runs with faults, view changes or more than one lock.
 pub(super) fn in_peace(facts: &Facts<'_>) -> Option<f64> {
     let is = |name, value| facts.setup.chosen(&SHEET, name).is(value);
-    let one_view = ["joiners", "leavers", "reform"].into_iter().all(|name| is(name, "none"));
-    let quiet = one_view && is("heartbeat", "0") && is("names", "1");
+    let one_view =
+        ["joiners", "leavers", "reform", "revoke"].into_iter().all(|name| is(name, "none"));
+    let quiet = one_view && is("heartbeat", "0") && is("names", "1") && is("ask", "exclusive");
     facts.delay_max.filter(|_| facts.undisturbed && quiet)
 }

@@ -99,8 +99,12 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for LockMe
                 self.lone = (!busy).then_some(at);
                 self.asked[at] = Some(now);
             }
-            Request::Release { .. } => self.left(now, at),
-            Request::Join
+            Request::Release { .. } if self.inside[at] => self.left(now, at),
+            // It gives up.
+            Request::Release { .. } => self.asked[at] = None,
+            Request::Adopt { .. }
+            | Request::Revoke { .. }
+            | Request::Join
             | Request::Leave
             | Request::Reform
             | Request::Refound
@@ -130,6 +134,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for LockMe
                 self.left(now, at);
             }
             Indication::Installed(_) => self.views += 1,
+            Indication::Refused { .. } => self.asked[at] = None,
             Indication::Excluded => {
                 self.excluded += 1;
                 self.asked[at] = None;

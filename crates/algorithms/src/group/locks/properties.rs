@@ -1,14 +1,17 @@
-//! The properties: a lock has at most one holder among the processes of one view, and with leases at
-//! most one holder at all; tokens grow.
+//! The properties: among the processes of one view, or with leases among all, a lock has no more holders than
+//! their modes admit; tokens grow; a request that does not wait is refused only for another's sake.
 
 use std::collections::BTreeMap;
 
-use konklave_process::{Fixed, Monitor, Process, ProcessId, ProcessMap, Verdict, Violation};
+use konklave_process::{
+    Fixed, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
+};
 
-use super::{FenceGate, Indication, Mode, Name, Request, Token};
+use super::{Indication, LockMode, Name, Request};
 use crate::Setup;
-use crate::group::ViewId;
-use crate::group::lock_table::{Command, Event, Reply, Session};
+use crate::group::lock_table::{Event, SessionOp};
+use crate::group::table::Op;
+use crate::group::{Token, ViewId};
 
 /// The monitor of locks in a group.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -17,26 +20,39 @@ pub struct LockProperties {
     strict: Fixed<bool>,
     views: ProcessMap<Option<ViewId>>,
     /// The holders of each lock, with their modes.
-    holders: BTreeMap<Name, Vec<(ProcessId, Mode)>>,
-    /// The fence of the resource behind each lock, and the highest token granted.
-    gates: BTreeMap<Name, (FenceGate, Token)>,
+    holders: BTreeMap<Name, Vec<(ProcessId, LockMode)>>,
+    /// The tokens granted of each lock.
+    tokens: BTreeMap<Name, Highest>,
     refused: u64,
-    /// Sessions of clients: the member that opened each, and the request that it waits for.
-    sessions: BTreeMap<Session, (ProcessId, Option<u64>)>,
+    /// The request that the client at each process waits for, and how.
+    asked: ProcessMap<Option<(u64, LockMode)>>,
+    /// The processes that take a grant over after a restart.
+    adopting: ProcessSet,
+    /// The only process that ever asked for each lock; none if there are several, or if it crashed.
+    only: BTreeMap<Name, Option<ProcessId>>,
+}
+
+/// The highest tokens granted of a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+struct Highest {
+    any: Token,
+    exclusive: Token,
 }
 
 impl LockProperties {
     /// Nothing is held yet.
     pub fn new(setup: &Setup) -> Self {
         let is = |name, value| setup.chosen.get(name).is_some_and(|chosen| chosen == value);
-        let safe = is("safety", "lease") || is("departed", "frozen");
+        let safe = is("safety", "lease") || is("departed", "fenced");
         Self {
             strict: Fixed(safe),
             views: ProcessMap::new(&setup.group, None),
             holders: BTreeMap::new(),
-            gates: BTreeMap::new(),
+            tokens: BTreeMap::new(),
             refused: 0,
-            sessions: BTreeMap::new(),
+            asked: ProcessMap::new(&setup.group, None),
+            adopting: ProcessSet::new(),
+            only: BTreeMap::new(),
         }
     }
 
@@ -49,54 +65,84 @@ impl LockProperties {
     fn judge(&self, name: &Name) -> Verdict {
         let holders = self.holders.get(name).map_or(&[][..], Vec::as_slice);
         for (i, (p, mode)) in holders.iter().enumerate() {
-            for (q, other) in &holders[..i] {
-                let alone = *mode == Mode::Exclusive || *other == Mode::Exclusive;
-                let together = *self.strict || self.views[*p] == self.views[*q];
-                if alone && together {
-                    let detail = format!("{q} and {p} hold {name} at the same time");
-                    return Err(Violation::new("mutual exclusion", detail));
-                }
+            let together = |q: ProcessId| *self.strict || self.views[*p] == self.views[q];
+            let others = holders[..i].iter().filter(|(q, _)| together(*q));
+            let clashing = others.clone().find(|(_, other)| clash(*mode, *other));
+            let mut alike = others.filter(|(_, other)| other == mode);
+            let surplus = match mode {
+                LockMode::Permit { of } => alike.nth((*of as usize).saturating_sub(1)),
+                LockMode::Exclusive | LockMode::Shared => None,
+            };
+            if let Some((q, _)) = clashing.or(surplus) {
+                let detail = format!("{q} and {p} hold {name} at the same time");
+                return Err(Violation::new("mutual exclusion", detail));
             }
         }
         Ok(())
     }
 
-    fn granted(&mut self, at: ProcessId, name: &Name, mode: Mode, token: Token) -> Verdict {
+    fn granted(&mut self, at: ProcessId, name: &Name, mode: LockMode, token: Token) -> Verdict {
         let newest = self.views.values().max().copied().flatten();
-        let (gate, highest) = self.gates.entry(name.clone()).or_default();
-        let stale = token < *highest || (token == *highest && mode == Mode::Exclusive);
+        let adopts = self.adopting.remove(at);
+        let highest = self.tokens.entry(name.clone()).or_default();
+        // Shared holders may learn of their grants in any order.
+        let exclusive = mode == LockMode::Exclusive;
+        let before = if exclusive { highest.any } else { highest.exclusive };
+        // Nobody else has had the lock since the grant that a restarted process takes over.
+        let stale = token < before || (token == before && !adopts);
         if stale && self.views[at] == newest {
-            let detail = format!("{at} was granted {name} with {token} after {highest}");
+            let detail = format!("{at} was granted {name} with token {token} after {before}");
             return Err(Violation::new("growing fences", detail));
         }
-        *highest = token.max(*highest);
-        self.refused += u64::from(!gate.admit(token));
+        self.refused += u64::from(token < before);
+        highest.any = token.max(highest.any);
+        if exclusive {
+            highest.exclusive = token.max(highest.exclusive);
+        }
         self.holders.entry(name.clone()).or_default().push((at, mode));
         self.judge(name)
+    }
+
+    /// A request that does not wait is refused.
+    fn on_refused(&mut self, at: ProcessId, name: &Name) -> Verdict {
+        if !self.adopting.remove(at) && self.only.get(name) == Some(&Some(at)) {
+            let detail = format!("{at} was refused {name}, for which no other process ever asked");
+            return Err(Violation::new("refused though free", detail));
+        }
+        Ok(())
+    }
+
+    fn on_asked(&mut self, at: ProcessId, name: &Name) {
+        let only = self.only.entry(name.clone()).or_insert(Some(at));
+        *only = only.filter(|p| *p == at);
     }
 
     /// The client at `at` receives a result.
     fn replied(&mut self, at: ProcessId, event: &Event) -> Verdict {
         match event {
-            Event::Opened { session, via, .. } if *via == at => {
-                self.sessions.insert(*session, (at, None));
-            }
-            Event::Answer { session, request, reply: Reply::Granted { name, mode, token } } => {
-                let known = self.sessions.get_mut(session).filter(|(home, _)| *home == at);
-                if known.and_then(|(_, wanted)| wanted.take_if(|w| w == request)).is_some() {
-                    return self.granted(at, name, *mode, *token);
+            Event::Granted { claim, name, token } => {
+                let asked = self.asked[at].take_if(|(number, _)| *number == claim.number);
+                if let Some((_, mode)) = asked {
+                    return self.granted(at, name, mode, *token);
                 }
             }
-            Event::Ended { session } if self.sessions.get(session).is_some_and(|s| s.0 == at) => {
-                self.sessions.remove(session);
-                self.let_go(at, None);
-            }
-            Event::Opened { .. }
-            | Event::Answer { .. }
-            | Event::Released { .. }
-            | Event::Ended { .. } => {}
+            Event::Revoked { name, .. } => self.let_go(at, Some(name)),
+            Event::Ended { .. } => self.let_go(at, None),
+            Event::Opened { .. } | Event::Refused { .. } => {}
         }
         Ok(())
+    }
+
+    /// The client at `at` operates on a session. A request repeated for another client changes nothing.
+    fn on_client_op(&mut self, at: ProcessId, op: &Op) {
+        match op {
+            Op::Acquire { claim, key, mode, .. } if claim.member.id == at => {
+                self.on_asked(at, &key.name);
+                self.asked[at] = Some((claim.number, *mode));
+            }
+            Op::Release { claim, key } if claim.member.id == at => self.let_go(at, Some(&key.name)),
+            _ => {}
+        }
     }
 
     fn let_go(&mut self, at: ProcessId, of: Option<&Name>) {
@@ -114,18 +160,13 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Lock
 
     fn on_request(&mut self, at: ProcessId, request: &Request) -> Verdict {
         match request {
+            Request::Acquire { name, .. } => self.on_asked(at, name),
+            Request::Adopt { .. } => {
+                self.adopting.insert(at);
+            }
             Request::Release { name } => self.let_go(at, Some(name)),
-            // A request repeated through another member does not change what the client waits for.
-            Request::Operate(Command::Acquire { session, request, .. }) => {
-                let known = self.sessions.get_mut(session).filter(|(home, _)| *home == at);
-                known.into_iter().for_each(|(_, wanted)| *wanted = Some(*request));
-            }
-            Request::Operate(Command::Release { session, name, .. }) => {
-                if self.sessions.get(session).is_some_and(|(home, _)| *home == at) {
-                    self.let_go(at, Some(name));
-                }
-            }
-            Request::Acquire { .. }
+            Request::Operate(SessionOp::Request(op)) => self.on_client_op(at, op),
+            Request::Revoke { .. }
             | Request::Join
             | Request::Leave
             | Request::Reform
@@ -138,6 +179,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Lock
     fn on_indication(&mut self, at: ProcessId, indication: &Indication) -> Verdict {
         match indication {
             Indication::Granted { name, mode, token } => self.granted(at, name, *mode, *token),
+            Indication::Refused { name } => self.on_refused(at, name),
             Indication::Lost { name } => {
                 self.let_go(at, Some(name));
                 Ok(())
@@ -165,5 +207,17 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Lock
     fn on_crash(&mut self, at: ProcessId) {
         self.let_go(at, None);
         self.views[at] = None;
+        self.adopting.remove(at);
+        self.only.values_mut().for_each(|only| *only = only.filter(|p| *p != at));
+    }
+}
+
+/// Whether two holders with these modes exclude each other. A semaphore is no lock, though it may have the
+/// name of one.
+fn clash(one: LockMode, other: LockMode) -> bool {
+    match (one, other) {
+        (LockMode::Permit { of }, LockMode::Permit { of: asked }) => of != asked,
+        (LockMode::Permit { .. }, _) | (_, LockMode::Permit { .. }) => false,
+        (one, other) => one == LockMode::Exclusive || other == LockMode::Exclusive,
     }
 }

@@ -81,14 +81,12 @@ pub struct Payload(
 
 /// An operation that a member submits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are named after what they are")]
 pub enum Op {
     /// Requests a lock.
     Acquire {
-        /// The claim.
         claim: ClaimId,
-        /// The lock.
         key: Key,
-        /// How it is wanted.
         mode: LockMode,
         /// Whether to wait while a session uses the lock.
         wait: bool,
@@ -104,132 +102,39 @@ pub enum Op {
     },
     /// Takes over a fenced grant of an earlier incarnation of the same process: its holder has gone on, and its
     /// deadline has not passed.
-    Adopt {
-        /// The claim that takes over.
-        claim: ClaimId,
-        /// The lock.
-        key: Key,
-        /// The token of the grant, or of a later local grant under it.
-        token: Token,
-    },
+    Adopt { claim: ClaimId, key: Key, token: Token },
     /// Releases a grant, or withdraws a queued request.
-    Release {
-        /// The claim.
-        claim: ClaimId,
-        /// The lock.
-        key: Key,
-    },
+    Release { claim: ClaimId, key: Key },
     /// The holder's node has passed the lock to its own queued request `to`, the next one.
-    Pass {
-        /// The lock.
-        key: Key,
-        /// The claim that held it.
-        from: ClaimId,
-        /// The queued claim that holds it now.
-        to: ClaimId,
-        /// The token of the local grant.
-        token: Token,
-    },
+    Pass { key: Key, from: ClaimId, to: ClaimId, token: Token },
     /// Withdraws a queued request.
-    Cancel {
-        /// The claim.
-        claim: ClaimId,
-        /// The lock.
-        key: Key,
-    },
+    Cancel { claim: ClaimId, key: Key },
     /// The holder's node denies a request that does not wait: a session uses the lock.
-    Deny {
-        /// The claim that does not wait.
-        claim: ClaimId,
-        /// The lock.
-        key: Key,
-    },
+    Deny { claim: ClaimId, key: Key },
     /// Releases the fenced grants of this member whose leases are this long, in milliseconds, or shorter: they
     /// have expired.
-    LeaseExpired {
-        /// The excluded member.
-        member: Member,
-        /// The longest lease that has expired.
-        lease: u32,
-    },
+    LeaseExpired { member: Member, lease: u32 },
     /// Revokes the grants under a key; with a token, only that one.
-    Revoke {
-        /// The operator's request.
-        claim: ClaimId,
-        /// The lock.
-        key: Key,
-        /// The grant to revoke.
-        token: Option<Token>,
-    },
+    Revoke { claim: ClaimId, key: Key, token: Option<Token> },
     /// Arrives at a barrier for `of` parties.
-    Arrive {
-        /// The claim.
-        claim: ClaimId,
-        /// The barrier.
-        name: Name,
-        /// The number of parties.
-        of: u32,
-    },
+    Arrive { claim: ClaimId, name: Name, of: u32 },
     /// Withdraws an arrival.
-    Depart {
-        /// The claim.
-        claim: ClaimId,
-        /// The barrier.
-        name: Name,
-    },
+    Depart { claim: ClaimId, name: Name },
     /// Joins a group.
-    Enter {
-        /// The group.
-        group: Name,
-        /// The claim.
-        claim: ClaimId,
-        /// For people.
-        label: Arc<str>,
-    },
+    Enter { group: Name, claim: ClaimId, label: Arc<str> },
     /// Leaves a group.
-    Exit {
-        /// The group.
-        group: Name,
-        /// The member's claim.
-        claim: ClaimId,
-    },
+    Exit { group: Name, claim: ClaimId },
     /// Sends a message to a group.
-    Say {
-        /// The group.
-        group: Name,
-        /// The member's claim.
-        claim: ClaimId,
-        /// The message.
-        payload: Payload,
-    },
-    /// Gives the state of a group to a new member.
-    Give {
-        /// The group.
-        group: Name,
-        /// The new member.
-        to: ClaimId,
-        /// The donor.
-        by: ClaimId,
-        /// The state, or a piece of it.
-        piece: Payload,
-        /// Whether more pieces follow.
-        more: bool,
-    },
+    Say { group: Name, claim: ClaimId, payload: Payload },
+    /// Gives the state of a group to a new member, or a piece of it; `more` pieces may follow.
+    Give { group: Name, to: ClaimId, by: ClaimId, piece: Payload, more: bool },
     /// A part of the table, for a new member.
     Part(Part),
     /// The summary of a member's lifted locks, at the end of a view.
     Summary(Summary),
-    /// The donor `instead_of` has not given its state for long, or declines to give it: asks another one.
-    AskAnother {
-        /// The group.
-        group: Name,
-        /// The new member.
-        to: ClaimId,
-        /// The donor that was asked last.
-        instead_of: ClaimId,
-        /// Whether it declines: then it is not asked again.
-        declined: bool,
-    },
+    /// The donor `instead_of` has not given its state for long: asks another one. If it has `declined` to give it,
+    /// it is not asked again.
+    AskAnother { group: Name, to: ClaimId, instead_of: ClaimId, declined: bool },
 }
 
 impl Op {
@@ -346,125 +251,48 @@ pub enum Report {
 
 /// The outcome of an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the fields are named after what they are")]
 pub enum Outcome {
     /// A claim was granted.
-    Granted {
-        /// The claim.
-        claim: ClaimId,
-        /// The lock.
-        key: Key,
-        /// The token of the grant.
-        token: Token,
-    },
+    Granted { claim: ClaimId, key: Key, token: Token },
     /// A request was refused.
-    Refused {
-        /// The claim.
-        claim: ClaimId,
-        /// The lock.
-        key: Key,
-        /// The reason.
-        why: Refusal,
-    },
+    Refused { claim: ClaimId, key: Key, why: Refusal },
     /// A grant was revoked.
-    GrantRevoked {
-        /// The claim.
-        claim: ClaimId,
-        /// The lock.
-        key: Key,
-        /// The token of the grant.
-        token: Token,
-    },
+    GrantRevoked { claim: ClaimId, key: Key, token: Token },
     /// A request is queued behind the holder.
-    Contended {
-        /// The lock.
-        key: Key,
-    },
+    Contended { key: Key },
     /// The holders or their order have changed.
-    Changed {
-        /// The lock.
-        key: Key,
-    },
+    Changed { key: Key },
     /// Grants of an excluded member with this lease are fenced until the leader submits [`Op::LeaseExpired`].
-    Fenced {
-        /// The member.
-        member: Member,
-        /// The lease in milliseconds.
-        lease: u32,
-    },
+    Fenced { member: Member, lease: u32 },
     /// The answer to [`Op::Revoke`]: whether there was a grant.
-    RevokeDone {
-        /// The claim.
-        claim: ClaimId,
-        /// Whether there was a grant.
-        held: bool,
-    },
+    RevokeDone { claim: ClaimId, held: bool },
     /// The barrier opened for these claims.
-    Opened {
-        /// The parties.
-        claims: Vec<ClaimId>,
-    },
+    Opened { claims: Vec<ClaimId> },
     /// The arrival is withdrawn.
-    Departed {
-        /// The claim.
-        claim: ClaimId,
-    },
+    Departed { claim: ClaimId },
     /// The barrier has another number of parties.
-    Mismatch {
-        /// The claim.
-        claim: ClaimId,
-        /// The number of parties.
-        of: u32,
-    },
+    Mismatch { claim: ClaimId, of: u32 },
     /// The members of a group after a change.
-    AppView {
-        /// The group.
-        group: Name,
-        /// The members, most senior first.
-        members: Vec<AppMember>,
-    },
+    AppView { group: Name, members: Vec<AppMember> },
     /// A message to a group.
-    AppMessage {
-        /// The group.
-        group: Name,
-        /// The sender.
-        from: ClaimId,
-        /// The bytes.
-        payload: Payload,
-    },
+    AppMessage { group: Name, from: ClaimId, payload: Payload },
     /// Asks the member `donor` for its state as of now.
-    StateRequested {
-        /// The group.
-        group: Name,
-        /// The member that is asked.
-        donor: ClaimId,
-        /// The new member.
-        to: ClaimId,
-    },
+    StateRequested { group: Name, donor: ClaimId, to: ClaimId },
     /// The state for a new member, as of when it was requested.
-    StateGiven {
-        /// The group.
-        group: Name,
-        /// The new member.
-        to: ClaimId,
-        /// The state.
-        state: GivenState,
-    },
+    StateGiven { group: Name, to: ClaimId, state: GivenState },
 }
 
 /// The state that a new member gets.
+#[expect(missing_docs, reason = "the fields are named after what they are")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum GivenState {
     /// No other member has one.
     First,
     /// All members that have one have declined to give it.
     Declined,
-    /// A piece of it.
-    Piece {
-        /// The bytes.
-        bytes: Payload,
-        /// Whether more pieces follow.
-        more: bool,
-    },
+    /// A piece of it; `more` pieces may follow.
+    Piece { bytes: Payload, more: bool },
 }
 
 /// Why a request is refused.

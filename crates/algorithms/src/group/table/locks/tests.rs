@@ -110,6 +110,27 @@ fn excluded_holder_is_fenced_until_lease_expires() {
     }
 }
 
+#[test]
+fn shorter_lease_does_not_expire_longer_one_nor_a_present_holder() {
+    let mut table = Table::default();
+    let named = |name: &str| Key { space: Space::Lock, name: name.into() };
+    for (number, lease) in [(1, 1000), (2, 5000)] {
+        let (key, mode, label) = (named(&format!("l{lease}")), LockMode::Exclusive, "".into());
+        let claim = claim(0, number);
+        let (wait, safe, priority) = (true, true, 0);
+        apply(&mut table, Op::Acquire { claim, key, mode, wait, safe, lease, priority, label });
+    }
+    let expired = |lease| Op::LeaseExpired { member: member(0), lease };
+    apply(&mut table, expired(5000));
+    assert_eq!(table.len().0, 2, "it is no excluded member");
+    let view = ViewId { generation: 1, epoch: 1, coordinator: ProcessId(1) };
+    table.install(view, &[member(1)], &ProcessSet::new(), &mut Vec::new());
+    assert_eq!(table.fenced(), [(member(0), 1000), (member(0), 5000)]);
+    apply(&mut table, expired(1000));
+    assert_eq!(table.fenced(), [(member(0), 5000)]);
+    assert!(table.lock(&named("l1000")).is_none());
+}
+
 /// A new member builds its table from parts. The order in which many locks are served, and so their tokens,
 /// must be the same as at the old members.
 #[test]
