@@ -180,7 +180,7 @@ impl<C: Data> Forming<C> {
             peers: BTreeMap::new(),
             seeds: vec![None; seeds],
             needed: settings.founders,
-            promises: Promises::new(setup.mistake == Some(sheet::VOLATILE_PROMISES)),
+            promises: Promises::new(setup.mistake == Some(sheet::VOLATILE_PROMISES.name)),
             stalled: false,
             grants_over: true,
             alone: false,

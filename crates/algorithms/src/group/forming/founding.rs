@@ -50,7 +50,7 @@ impl Promises {
     }
 
     /// Whether this is the view this process has promised to enter.
-    pub(super) fn covers(&self, view: &View) -> bool {
+    fn covers(&self, view: &View) -> bool {
         self.view() == Some(view)
     }
 
@@ -127,8 +127,7 @@ impl<C: Data> Forming<C> {
             && self.promises.given.as_ref().is_some_and(theirs)
             && self.releases_restarted()
         {
-            let past = self.promises.given.take().map(|(_, view)| view);
-            self.promises.past = past.filter(|_| self.keeps_past_promise());
+            self.promises.past = self.promises.given.take().map(|(_, view)| view);
         }
     }
 
@@ -144,7 +143,7 @@ impl<C: Data> Forming<C> {
         // Members of the last view may have gone on without this process: promise only under the conditions for
         // an own proposal.
         let free = self.is_last_view_over(ctx.me()) && view.id.generation > self.known_generation();
-        if !first || !free || !self.is_invited(&view, ctx.me()) {
+        if !first || !free || !view.members.contains(&self.myself(ctx.me())) {
             return;
         }
         let held = self.promises.given.as_ref().map(|(_, held)| held.id.coordinator);
@@ -293,7 +292,7 @@ impl<C: Data> Forming<C> {
 
     /// Enters a first view that it has promised. A promise counts for the present incarnation, outside any view.
     pub(super) fn on_found(&mut self, view: &View, ctx: &mut Context<'_, Self>) {
-        if self.may_enter(view, ctx.me()) && !self.stopped {
+        if self.promises.covers(view) && !self.stopped {
             self.promises.clear();
             self.last_members = view.members.iter().map(|m| m.id).collect();
             self.enter_first(view.clone(), ctx);

@@ -36,7 +36,7 @@ impl<C: Data> Forming<C> {
         if !self.dissolves() {
             return;
         }
-        if self.is_over(left, all) || (tie && !self.trusts_half(unsure)) {
+        if 2 * left < all || (tie && unsure) {
             return self.dissolve(ctx);
         }
         if !(tie || outside && silent == all) {
@@ -95,7 +95,6 @@ impl<C: Data> Forming<C> {
         self.is_inside()
             && self.status_of(from).is_none_or(|now| self.has_seen_later(now))
             && 2 * members.iter().filter(lives).count() <= members.len()
-            && self.heeds_later_generations()
     }
 
     /// Whether all members of the view are connected, in it and in its incarnations.

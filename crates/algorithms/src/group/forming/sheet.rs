@@ -6,19 +6,96 @@ use konklave_process::topology::Shape;
 use konklave_process::{Inspect, ProcessId};
 
 use super::{Formation, Forming};
+use crate::group::Data;
 use crate::group::sheet::{HEARTBEAT, RETRY};
-use crate::group::{Data, View};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError,
     Switch,
 };
 
-pub(super) const VOLATILE_PROMISES: &str = "volatile-promises";
-const TWO_PROMISES: Mistake = Mistake {
+pub(super) const TWO_PROMISES: Mistake = Mistake {
     name: "two-promises",
     what: "a process promises itself to two proposers",
     breaks: "view agreement",
-    caught_by: "",
+    caught_by: "-n 3 --set retry=off --set founders=2 --synchronous",
+};
+pub(super) const ANY_FOUNDERS: Mistake = Mistake {
+    name: "any-founders",
+    what: "a process founds a group with the processes that are there, however few",
+    breaks: "view agreement",
+    caught_by: "-n 3 --set retry=off --set founders=2 --synchronous",
+};
+pub(super) const SOME_PROMISES: Mistake = Mistake {
+    name: "some-promises",
+    what: "a proposer enters its view before all its members have promised",
+    breaks: "view agreement",
+    caught_by: "-n 3 --set retry=off --set founders=2 --synchronous",
+};
+pub(super) const VOLATILE_PROMISES: Mistake = Mistake {
+    name: "volatile-promises",
+    what: "a promise is not recorded: a restarted process promises itself again, and its view has gone on",
+    breaks: "view agreement",
+    caught_by: "-n 3 --set retry=off --set founders=2 --synchronous --crash 1 --restart 1",
+};
+pub(super) const PROMISE_EARLY: Mistake = Mistake {
+    name: "promise-early",
+    what: "a restarted process promises itself although its last view may go on",
+    breaks: "view agreement",
+    caught_by: "-n 3 --set retry=off --set founders=2 --synchronous --crash 1 --restart 1",
+};
+pub(super) const OWN_GENERATION: Mistake = Mistake {
+    name: "own-generation",
+    what: "a first view has a generation above its proposer's alone",
+    breaks: "deadlock",
+    caught_by: "-n 3 --set retry=off --set founders=2 --set beats=3 --crash 2 --restart 2 --synchronous --shard 1/1 --runs 40000 --seed 1",
+};
+pub(super) const EARLY_GRANTS: Mistake = Mistake {
+    name: "early-grants",
+    what: "a group is founded while grants of an earlier view may be in use",
+    breaks: "grants before founding",
+    caught_by: "-n 2 --set retry=off --set beats=2 --crash 2 --restart 2 --synchronous",
+};
+pub(super) const KEEP_PROPOSAL: Mistake = Mistake {
+    name: "keep-proposal",
+    what: "a proposal stays although a member has restarted",
+    breaks: "deadlock",
+    caught_by: "-n 2 --set retry=off --set beats=2 --crash 2 --restart 2 --synchronous",
+};
+pub(super) const REPEAT_NUMBERS: Mistake = Mistake {
+    name: "repeat-numbers",
+    what: "a restarted proposer numbers its proposals from 1 again: a promise to its earlier incarnation counts",
+    breaks: "deadlock",
+    caught_by: "-n 2 --set retry=off --set beats=2 --crash 2 --restart 2 --synchronous",
+};
+pub(super) const NEVER_DISSOLVE: Mistake = Mistake {
+    name: "never-dissolve",
+    what: "a process stays in a view of which more than half has restarted",
+    breaks: "deadlock",
+    caught_by: "-n 2 --set retry=off --set beats=2 --crash 2 --restart 2 --synchronous",
+};
+pub(super) const KEEP_WITHDRAWN: Mistake = Mistake {
+    name: "keep-withdrawn",
+    what: "a promise does not end when the proposer withdraws",
+    breaks: "deadlock",
+    caught_by: "-n 3 --set retry=off --set founders=2 --set beats=3 --crash 1 --restart 1 --synchronous --shard 1/1 --runs 40000 --seed 1",
+};
+pub(super) const KEEP_RESTARTED: Mistake = Mistake {
+    name: "keep-restarted",
+    what: "a promise does not end when the proposer restarts",
+    breaks: "deadlock",
+    caught_by: "-n 3 --set retry=off --set founders=2 --set beats=3 --crash 1 --restart 1 --synchronous --shard 1/1 --runs 40000 --seed 1",
+};
+pub(super) const INSIST: Mistake = Mistake {
+    name: "insist",
+    what: "a proposer keeps its proposal although a member has promised itself to a lower id",
+    breaks: "deadlock",
+    caught_by: "-n 4 --set retry=off --set founders=3 --set beats=3 --synchronous --shard 1/1 --runs 20000 --seed 1",
+};
+pub(super) const ALONE_AT_ONCE: Mistake = Mistake {
+    name: "alone-at-once",
+    what: "a process founds a group of one without waiting for reports of a group that it was in",
+    breaks: "view progress",
+    caught_by: "-n 2 --set retry=off --set beats=2 --set alone=0 --crash 1 --restart 1 --synchronous",
 };
 
 pub(super) const SHEET: DataSheet = DataSheet {
@@ -26,7 +103,12 @@ pub(super) const SHEET: DataSheet = DataSheet {
     title: "Forming a group",
     idea: "Founders promise themselves to one first view, and enter it once all its members have promised.",
     source: "Konklave's nodes; promises: L. Lamport, ACM TOCS 16(2), 1998 (Paxos)",
-    assumes: &[Assumption::UniqueIds, Assumption::Reliable, Assumption::StableStorage],
+    assumes: &[
+        Assumption::UniqueIds,
+        Assumption::Reliable,
+        Assumption::Fifo,
+        Assumption::StableStorage,
+    ],
     topologies: &[Shape::Complete],
     winner: None,
     costs: &[Cost {
@@ -42,7 +124,22 @@ pub(super) const SHEET: DataSheet = DataSheet {
     }],
     guarantees: &[Guarantee::ViewAgreement, Guarantee::Other("one group at a time")],
     fence: Some("generation and epoch of the view"),
-    mistakes: &[TWO_PROMISES],
+    mistakes: &[
+        TWO_PROMISES,
+        ANY_FOUNDERS,
+        SOME_PROMISES,
+        VOLATILE_PROMISES,
+        PROMISE_EARLY,
+        OWN_GENERATION,
+        EARLY_GRANTS,
+        KEEP_PROPOSAL,
+        REPEAT_NUMBERS,
+        NEVER_DISSOLVE,
+        KEEP_WITHDRAWN,
+        KEEP_RESTARTED,
+        INSIST,
+        ALONE_AT_ONCE,
+    ],
     switches: &[
         Switch {
             name: "founders",
@@ -154,119 +251,91 @@ impl Algorithm for Forming {
 
     /// Two groups of so many founders must share a process.
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let n = setup.group.len();
-        let chosen = setup.chosen(&SHEET, "founders");
-        let Ok(founders) = chosen.0.parse::<usize>() else { return Ok(()) };
-        if founders > n || n >= 2 * founders {
-            return Err(SetupError(format!(
-                "founders={founders}: a group of {n} processes needs more than {} founders, and at most {n}",
-                n / 2
-            )));
+        setup.need(&SHEET, 1, &["beats"])?;
+        if let Ok(id) = setup.chosen(&SHEET, "alone").0.parse()
+            && !setup.group.contains(ProcessId(id))
+        {
+            return Err(SetupError(format!("alone: p{id} is no member")));
         }
-        Ok(())
+        let n = setup.group.len();
+        match setup.chosen(&SHEET, "founders").0.parse::<usize>() {
+            Ok(founders) if founders > n || n >= 2 * founders => Err(SetupError(format!(
+                "founders={founders}: a group of {n} needs more than {} founders, and at most {n}",
+                n / 2
+            ))),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 }
 
 /// The rules that a mistake switch breaks. Without a mistake each of them holds.
 impl<C: Data> Forming<C> {
-    fn makes(&self, mistake: &str) -> bool {
-        *self.mistake == Some(mistake)
+    fn makes(&self, mistake: &Mistake) -> bool {
+        *self.mistake == Some(mistake.name)
     }
 
     /// Whether a promise ends when the proposer withdraws.
     pub(super) fn releases_withdrawn(&self) -> bool {
-        !self.makes("keep-withdrawn")
+        !self.makes(&KEEP_WITHDRAWN)
     }
 
     /// Whether a promise ends when the proposer has restarted.
     pub(super) fn releases_restarted(&self) -> bool {
-        !self.makes("keep-restarted")
-    }
-
-    /// Whether a process enters a view that it promised to a proposer that has restarted since.
-    pub(super) fn keeps_past_promise(&self) -> bool {
-        !self.makes("forget-past")
+        !self.makes(&KEEP_RESTARTED)
     }
 
     /// Whether a refused proposer leaves the field to a lower id.
     pub(super) fn yields(&self) -> bool {
-        !self.makes("insist")
+        !self.makes(&INSIST)
     }
 
     /// Whether a process promises itself to one proposer at a time.
     pub(super) fn promises_once(&self) -> bool {
-        !self.makes(TWO_PROMISES.name)
+        !self.makes(&TWO_PROMISES)
     }
 
     /// Whether a process promises only once its last view is over.
     pub(super) fn heeds_last_view(&self) -> bool {
-        !self.makes("promise-early")
-    }
-
-    /// Whether a first view includes this process in its present incarnation.
-    pub(super) fn is_invited(&self, view: &View, me: ProcessId) -> bool {
-        view.members.contains(&self.myself(me))
-            || view.has_member(me) && self.makes("any-incarnation")
+        !self.makes(&PROMISE_EARLY)
     }
 
     /// Whether a group is founded only once earlier grants are over.
     pub(super) fn waits_for_grants(&self) -> bool {
-        !self.makes("early-grants")
+        !self.makes(&EARLY_GRANTS)
     }
 
     /// Whether a first view has a generation above all that its founders know.
     pub(super) fn heeds_known_generations(&self) -> bool {
-        !self.makes("own-generation")
+        !self.makes(&OWN_GENERATION)
     }
 
     /// Whether all founders are needed.
     pub(super) fn needs_all_founders(&self) -> bool {
-        !self.makes("any-founders")
+        !self.makes(&ANY_FOUNDERS)
     }
 
     /// Whether a proposal is withdrawn when a member is gone or in a group.
     pub(super) fn withdraws(&self) -> bool {
-        !self.makes("keep-proposal")
+        !self.makes(&KEEP_PROPOSAL)
     }
 
     /// Whether all members promise before the first of them enters.
     pub(super) fn needs_all_promises(&self) -> bool {
-        !self.makes("some-promises")
-    }
-
-    /// Whether this process enters a first view: only one that it has promised.
-    pub(super) fn may_enter(&self, view: &View, me: ProcessId) -> bool {
-        let any = self.makes("enter-any") && !self.is_inside();
-        self.promises.covers(view) || any && view.members.contains(&self.myself(me))
+        !self.makes(&SOME_PROMISES)
     }
 
     /// The part of a proposal's number that tells incarnations apart.
     pub(super) fn numbering(&self) -> u32 {
-        if self.makes("repeat-numbers") { 0 } else { self.group.incarnation() }
+        if self.makes(&REPEAT_NUMBERS) { 0 } else { self.group.incarnation() }
     }
 
     /// Whether a view that can decide nothing is left.
     pub(super) fn dissolves(&self) -> bool {
-        !self.makes("never-dissolve")
-    }
-
-    /// How many members are left for a view to be over.
-    pub(super) fn is_over(&self, left: usize, all: usize) -> bool {
-        2 * left < all || left < all && self.makes("dissolve-early")
-    }
-
-    /// Whether a half waits for a member that may have gone on elsewhere.
-    pub(super) fn trusts_half(&self, unsure: bool) -> bool {
-        !unsure || self.makes("trust-half")
-    }
-
-    /// Whether a join request of a process that has been in a later generation proves nothing.
-    pub(super) fn heeds_later_generations(&self) -> bool {
-        !self.makes("replaced-view")
+        !self.makes(&NEVER_DISSOLVE)
     }
 
     /// Whether members of the last view get time to report, before this process founds a group of one.
     pub(super) fn gives_time_to_report(&self) -> bool {
-        !self.makes("alone-at-once")
+        !self.makes(&ALONE_AT_ONCE)
     }
 }
