@@ -76,3 +76,29 @@ fn no_history_has_two_groups() {
         }
     }
 }
+
+/// The mistakes that need so many events that not every order of them can be explored. With the mistake, a search breadth first
+/// or random runs find a witness; without it, as many random runs find none.
+#[test]
+fn mistakes_of_larger_groups_are_caught() {
+    let crowd = |n: usize, founders: u32, crashes: u8| {
+        let case = calm(n).set("founders", founders).set("beats", 3).synchronous();
+        case.crashes(crashes, crashes)
+    };
+    for mistake in ["volatile-promises", "promise-early"] {
+        let found = crowd(3, 2, 1).mistake(mistake).check();
+        assert_eq!((found.verdict, found.property), ("violated", Some("view agreement")));
+    }
+    let deadlocks = [
+        ("keep-withdrawn", crowd(3, 2, 1)),
+        ("keep-restarted", crowd(3, 2, 1)),
+        ("insist", crowd(4, 3, 0)),
+        ("own-generation", crowd(3, 2, 2)),
+    ];
+    for (mistake, case) in deadlocks {
+        let found = case.clone().random_runs(20_000).mistake(mistake).check();
+        assert_eq!((found.verdict, found.property), ("violated", Some("deadlock")), "{mistake}");
+        let found = case.random_runs(if long() { 100_000 } else { 5_000 }).check();
+        assert_eq!((found.verdict, found.property), ("bounded", None), "{mistake}: {found:?}");
+    }
+}

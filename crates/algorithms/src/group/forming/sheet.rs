@@ -35,19 +35,19 @@ pub(super) const VOLATILE_PROMISES: Mistake = Mistake {
     name: "volatile-promises",
     what: "a promise is not recorded: a restarted process promises itself again, and its view has gone on",
     breaks: "view agreement",
-    caught_by: "-n 3 --set retry=off --set founders=2 --synchronous --crash 1 --restart 1",
+    caught_by: "",
 };
 pub(super) const PROMISE_EARLY: Mistake = Mistake {
     name: "promise-early",
     what: "a restarted process promises itself although its last view may go on",
     breaks: "view agreement",
-    caught_by: "-n 3 --set retry=off --set founders=2 --synchronous --crash 1 --restart 1",
+    caught_by: "",
 };
 pub(super) const OWN_GENERATION: Mistake = Mistake {
     name: "own-generation",
     what: "a first view has a generation above its proposer's alone",
     breaks: "deadlock",
-    caught_by: "-n 3 --set retry=off --set founders=2 --set beats=3 --crash 2 --restart 2 --synchronous --shard 1/1 --runs 40000 --seed 1",
+    caught_by: "",
 };
 pub(super) const EARLY_GRANTS: Mistake = Mistake {
     name: "early-grants",
@@ -77,19 +77,19 @@ pub(super) const KEEP_WITHDRAWN: Mistake = Mistake {
     name: "keep-withdrawn",
     what: "a promise does not end when the proposer withdraws",
     breaks: "deadlock",
-    caught_by: "-n 3 --set retry=off --set founders=2 --set beats=3 --crash 1 --restart 1 --synchronous --shard 1/1 --runs 40000 --seed 1",
+    caught_by: "",
 };
 pub(super) const KEEP_RESTARTED: Mistake = Mistake {
     name: "keep-restarted",
     what: "a promise does not end when the proposer restarts",
     breaks: "deadlock",
-    caught_by: "-n 3 --set retry=off --set founders=2 --set beats=3 --crash 1 --restart 1 --synchronous --shard 1/1 --runs 40000 --seed 1",
+    caught_by: "",
 };
 pub(super) const INSIST: Mistake = Mistake {
     name: "insist",
     what: "a proposer keeps its proposal although a member has promised itself to a lower id",
     breaks: "deadlock",
-    caught_by: "-n 4 --set retry=off --set founders=3 --set beats=3 --synchronous --shard 1/1 --runs 20000 --seed 1",
+    caught_by: "",
 };
 pub(super) const ALONE_AT_ONCE: Mistake = Mistake {
     name: "alone-at-once",
