@@ -13,6 +13,7 @@ mod sheet;
 mod view;
 mod within;
 
+pub mod forming;
 pub mod leader;
 pub mod lifted;
 pub mod lock_table;

@@ -6,6 +6,7 @@ use konklave_algorithms::{AnyAlgorithm, erased};
 
 /// Every group algorithm, in the order of their names.
 pub static ALGORITHMS: &[&dyn AnyAlgorithm] = &[
+    erased::<konklave_algorithms::group::forming::Forming>(),
     erased::<konklave_algorithms::group::leader::Leader>(),
     erased::<konklave_algorithms::group::lifted::Lifted>(),
     erased::<konklave_algorithms::group::lock_table::LockTable>(),

@@ -1,15 +1,14 @@
 //! The core of a node, a state machine without network and clock. Inputs: frames, requests of local sessions,
 //! and the time. Outputs: frames to send and records to save.
 //!
-//! Four parts: virtual synchrony (`group`); the replicated table (`table`); the node's own knowledge, which the
-//! table lacks (`local_claims`: its requests, grants and cached locks; `lease`: the end of its lease); and lifted
-//! locks (`lifted`), which a classic algorithm serves inside a view instead of the table.
+//! Four parts: the group (`forming`, with virtual synchrony below it); the replicated table (`table`); the node's own
+//! knowledge, which the table lacks (`local_claims`: its requests, grants and cached locks; `lease`: the end of its
+//! lease); and lifted locks (`lifted`), which a classic algorithm serves inside a view instead of the table.
 
 mod agreed_delivery;
 mod app_groups;
 mod flush;
 mod forming;
-mod founding;
 mod group_host;
 mod heartbeat;
 mod lease;
@@ -22,8 +21,6 @@ mod report;
 mod sessions;
 
 pub(crate) use app_groups::{GroupOutput, Outbox};
-pub(crate) use forming::PeerStatus;
-pub(crate) use founding::FoundingMessage;
 pub(crate) use local_barriers::Party;
 pub(crate) use local_claims::{Granted, LocalRequest, LossFlag};
 
@@ -32,14 +29,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use konklave_algorithms::Setup;
-use konklave_algorithms::group::virtual_synchrony::{
-    Membership, Message, Record as Life, Timer, VirtualSynchrony,
+use konklave_algorithms::group::forming::{
+    self as algorithm, Forming, Message, Settings, Timer, Times,
 };
 use konklave_algorithms::group::{Indication, Member, Request, View};
 use konklave_process::{Context, Group, Process, ProcessId, ProcessSet, Rng, Topology};
 use tokio::sync::broadcast;
 
-use crate::builder::{Timings, lease_expiry};
+use crate::builder::Timings;
 use crate::flight::FlightRecorder;
 use crate::local_grant_budget::LocalGrantBudget;
 use crate::lock_algorithm::LockAlgorithm;
@@ -47,14 +44,20 @@ use crate::status::{Event, Loss};
 use crate::store::Record;
 use crate::table::{Batch, Outcome, Table};
 use crate::wire::Frame;
-use forming::{Forming, Peer};
+use forming::Peer;
 use group_host::GroupHost;
 use lease::Lease;
 
-type GroupProcess = VirtualSynchrony<Batch>;
+/// The process that forms the group, and virtual synchrony below it.
+type GroupProcess = Forming<Batch>;
 
 /// Capacity of the event channel. A slower reader misses the oldest events.
 const EVENTS: usize = 1024;
+
+/// For how many heartbeats a refused proposer leaves the field to the lower id.
+const ABSTAIN: u32 = 10;
+/// For how many silence timeouts half of a view waits for the other half before it dissolves.
+const DISSOLVE_TIMEOUTS: u32 = 10;
 
 /// Fixed properties of a node.
 #[derive(Clone, Debug)]
@@ -101,7 +104,7 @@ pub(crate) struct Core {
     config: Config,
     /// All known processes, this one included.
     known: Group,
-    group: GroupProcess,
+    forming: GroupProcess,
     timers: Vec<(Timer, Duration)>,
     rng: Rng,
     record: Record,
@@ -126,14 +129,8 @@ pub(crate) struct Core {
     /// clock. Kept by the leader.
     lease_expiries: BTreeMap<(Member, u32), Duration>,
     peers: BTreeMap<ProcessId, Peer>,
-    forming: Forming,
-    promises: founding::Promises,
-    /// Until this time, holders of an earlier incarnation of this process may still act on their grants.
-    earlier_grants_until: Duration,
-    /// Since when the view can continue only with members that are not connected.
-    stalled_since: Option<Duration>,
-    /// When to found a group of one, unless a group to join appears before.
-    found_alone_at: Option<Duration>,
+    /// A name that stands for several addresses, although the number of founders is not given.
+    shared_name: Option<String>,
     /// Whether an `Output::Save` has not reached the disk yet.
     unsaved: bool,
     blocked: bool,
@@ -150,7 +147,7 @@ pub(crate) struct Core {
     pub(crate) flight: FlightRecorder,
     out: Vec<Output>,
     /// Empty between steps; kept to reuse its memory.
-    indications: VecDeque<Indication<Batch>>,
+    indications: VecDeque<algorithm::Indication<Batch>>,
     outcomes: Vec<Outcome>,
     grant_budget: Arc<LocalGrantBudget>,
     now: Duration,
@@ -162,7 +159,7 @@ impl Core {
         let mut core = Self {
             me,
             known: Group::new(vec![me]).expect("one member is a group"),
-            group: outside(me, &config),
+            forming: outside(me, &config),
             timers: Vec::new(),
             rng: Rng::new(config.rng_seed),
             record: config.record.clone().unwrap_or_default(),
@@ -182,11 +179,7 @@ impl Core {
             lease: Lease::default(),
             lease_expiries: BTreeMap::new(),
             peers: BTreeMap::new(),
-            forming: Forming::new(config.seeds),
-            promises: founding::Promises::default(),
-            earlier_grants_until: now,
-            stalled_since: None,
-            found_alone_at: None,
+            shared_name: None,
             unsaved: false,
             blocked: false,
             leaving: false,
@@ -204,32 +197,19 @@ impl Core {
             now,
             config,
         };
-        if core.config.holders_outlive
-            && core.config.record.as_ref().is_none_or(|r| r.incarnation > 0)
-        {
-            let longest = Duration::from_millis(core.record.longest_lease.into());
-            core.earlier_grants_until = now + lease_expiry(longest.max(core.config.timings.lease));
-        }
-        if core.config.alone {
-            // Members of the last view may still be in a group: wait until they can report it.
-            let others = core.record.members.iter().any(|(id, _)| *id != me.0);
-            let patience = if others { core.config.timings.silence } else { Duration::ZERO };
-            core.found_alone_at = Some(core.earlier_grants_until.max(now + patience));
-        }
-        core.begin_incarnation();
+        let algorithm::Record { incarnation, .. } = core.saved_record();
+        // Without a record of earlier incarnations, the process draws an incarnation number they have not had.
+        let saved = (incarnation > 0).then(|| core.saved_record());
+        core.step(|forming, ctx| forming.on_recover(saved, ctx));
         core.tick(now);
         core
     }
 
-    /// Begins a new incarnation, outside any view.
-    fn begin_incarnation(&mut self) {
-        self.timers.clear();
-        self.group = outside(self.me, &self.config);
-        let Record { incarnation, generation, .. } = self.record;
-        // Without a record of earlier incarnations, virtual synchrony draws an incarnation number they have
-        // not had.
-        let saved = (incarnation > 0).then_some(Life { incarnation, generation });
-        self.step(|group, ctx| group.on_recover(saved, ctx));
+    /// The part of the record on disk that forming needs.
+    fn saved_record(&self) -> algorithm::Record {
+        let Record { incarnation, generation, ref members, .. } = self.record;
+        let members = members.iter().map(|(id, _)| ProcessId(*id)).collect();
+        algorithm::Record { incarnation, generation, members, promised: Vec::new() }
     }
 
     /// Takes the pending outputs, in order. `room` is an empty vector that collects the next ones.
@@ -255,21 +235,21 @@ impl Core {
 
     /// Whether this node is a member: it has a vote in the view, and the table.
     pub(crate) fn is_member(&self) -> bool {
-        self.is_inside() && self.has_table && self.group.view().has_member(self.me)
+        self.is_inside() && self.has_table && self.forming.group().view().has_member(self.me)
     }
 
     fn is_inside(&self) -> bool {
-        self.group.membership() == Membership::Inside
+        self.forming.is_inside()
     }
 
     /// This node as a member of the present view: its id and incarnation.
     fn own_member(&self) -> Member {
         let outside_any_view = Member { id: self.me, incarnation: self.record.incarnation };
-        self.group.view().find(self.me).unwrap_or(outside_any_view)
+        self.forming.group().view().find(self.me).unwrap_or(outside_any_view)
     }
 
     fn is_leader(&self) -> bool {
-        self.is_inside() && self.group.view().leader() == Some(self.me)
+        self.is_inside() && self.forming.group().view().leader() == Some(self.me)
     }
 
     /// Sets the time. Must precede any other call, so that an expired lease is not taken for a valid one.
@@ -283,12 +263,12 @@ impl Core {
         self.now = self.now.max(now);
         while let Some(at) = self.timers.iter().position(|(_, due)| *due <= self.now) {
             let (timer, due) = self.timers.swap_remove(at);
-            if timer == Timer::Heartbeat {
+            if timer == heartbeat::TIMER {
                 self.count_missed_heartbeat(due);
                 // Send pings with the heartbeats of virtual synchrony, now and from now on.
                 self.heartbeat.next = self.now;
             }
-            self.step(|group, ctx| group.on_timer(timer, ctx));
+            self.step(|forming, ctx| forming.on_timer(timer, ctx));
         }
         if self.now >= self.heartbeat.next {
             self.send_heartbeat();
@@ -298,7 +278,6 @@ impl Core {
         }
         self.expire_requests();
         self.expire_revoked();
-        self.found_alone_if_due();
         self.check_lease();
         self.expire_leases();
         self.lift_fences();
@@ -310,7 +289,7 @@ impl Core {
         let patience = self.patience();
         let mut due = self.heartbeat.next + patience;
         for (timer, at) in &self.timers {
-            let at = if *timer == Timer::Heartbeat { *at + patience } else { *at };
+            let at = if *timer == heartbeat::TIMER { *at + patience } else { *at };
             due = due.min(at);
         }
         let mut or = |other: Option<Duration>| due = other.map_or(due, |other| due.min(other));
@@ -319,7 +298,6 @@ impl Core {
         or(self.claims.first_deadline());
         or(self.claims.first_revoked_due());
         or(self.lifted.first_fence_end());
-        or(self.found_alone_at);
         or(self.leave_by);
         due
     }
@@ -334,7 +312,8 @@ impl Core {
     pub(crate) fn terminate(&mut self) {
         self.leaving = true;
         self.timers.clear();
-        self.group = outside(self.me, &self.config);
+        self.forming.leave_at_once();
+        self.forming.stop();
         self.go_outside(Loss::Left);
         self.end();
         self.out.clear();
@@ -369,41 +348,52 @@ impl Core {
         self.grant_budget.reset();
         match frame {
             Frame::Group(message) if self.exceeds_buffer(&message) => {}
-            Frame::Group(Message::Join { .. }) if self.is_superseded_by(from) => {
-                self.dissolve_if_stalled()
-            }
-            Frame::Group(message) => {
-                self.step(|group, ctx| group.on_message(from, message, ctx));
-            }
+            Frame::Group(message) => self.receive(from, Message::Group(message)),
             Frame::Ping { view, stamp, lifted_sent } => {
                 self.on_ping(from, view, stamp, lifted_sent);
             }
             Frame::Pong { view, stamp } => self.on_pong(from, view, stamp),
-            Frame::PeerStatus(peer_status) => self.on_peer_status(from, peer_status),
-            Frame::Found(view) => self.on_found(&view),
-            Frame::Founding(message) => self.on_founding(from, message),
+            Frame::PeerStatus(status) => {
+                if let Some(peer) = self.peers.get_mut(&from) {
+                    peer.heard = self.now;
+                }
+                self.receive(from, Message::Status(status));
+            }
+            Frame::Found(view) => self.receive(from, Message::Found(view)),
+            Frame::Founding(message) => self.receive(from, Message::Founding(message)),
             Frame::Lifted(inside) => self.on_lifted_frame(from, inside),
             // Handled by the network layer.
             Frame::Peers(_) => {}
         }
     }
 
-    /// Runs one step of virtual synchrony, then handles its indications until none is left.
+    fn receive(&mut self, from: ProcessId, message: Message<Batch>) {
+        self.step(|forming, ctx| forming.on_message(from, message, ctx));
+    }
+
+    /// Makes a request to virtual synchrony.
+    fn request(&mut self, request: Request<Batch>) {
+        let request = algorithm::Request::Group(request);
+        self.step(|forming, ctx| forming.on_request(request, ctx));
+    }
+
+    /// Runs one step of the process, then handles its indications until none is left.
     fn step(&mut self, step: impl FnOnce(&mut GroupProcess, &mut Context<'_, GroupProcess>)) {
         let mut indications = std::mem::take(&mut self.indications);
-        self.step_group(&mut indications, step);
+        self.step_once(&mut indications, step);
         while let Some(indication) = indications.pop_front() {
-            if let Some(wish) = self.on_indication(indication) {
-                self.step_group(&mut indications, |group, ctx| group.on_request(wish, ctx));
+            if let Some(request) = self.on_indication(indication) {
+                let request = algorithm::Request::Group(request);
+                self.step_once(&mut indications, |forming, ctx| forming.on_request(request, ctx));
             }
         }
         self.indications = indications;
         self.deliver_ordered();
     }
 
-    fn step_group(
+    fn step_once(
         &mut self,
-        indications: &mut VecDeque<Indication<Batch>>,
+        indications: &mut VecDeque<algorithm::Indication<Batch>>,
         step: impl FnOnce(&mut GroupProcess, &mut Context<'_, GroupProcess>),
     ) {
         let mut host = GroupHost {
@@ -413,14 +403,46 @@ impl Core {
             indications,
             record: &mut self.record,
             unsaved: &mut self.unsaved,
+            peers: &self.peers,
+            claims: &self.claims,
+            me: (self.me, &self.config.name),
             now: self.now,
         };
-        step(&mut self.group, &mut Context::new(self.me, &self.known, &mut host));
+        step(&mut self.forming, &mut Context::new(self.me, &self.known, &mut host));
     }
 
-    /// Handles one indication of virtual synchrony; may return a request to it.
-    fn on_indication(&mut self, indications: Indication<Batch>) -> Option<Request<Batch>> {
-        match indications {
+    /// Handles one indication; may return a request to virtual synchrony.
+    fn on_indication(
+        &mut self,
+        indication: algorithm::Indication<Batch>,
+    ) -> Option<Request<Batch>> {
+        match indication {
+            algorithm::Indication::Group(indication) => {
+                return self.on_group_indication(indication);
+            }
+            algorithm::Indication::Founded => {
+                self.table = Table::default();
+                self.has_table = true;
+            }
+            algorithm::Indication::Dissolved => {
+                self.publish(Event::Dissolved);
+                self.go_outside(Loss::Dissolved);
+            }
+            algorithm::Indication::GrantsOver => {}
+            algorithm::Indication::InOtherGroup(id) => {
+                let reason = "it is in another group: stop it, and let it join this one";
+                self.refused(self.name_of(id), reason.into(), self.now);
+            }
+            algorithm::Indication::JoinsInstead(id) => {
+                let reason = "it is in a group, which this node joins instead of founding one";
+                self.refused(self.name_of(id), reason.into(), self.now);
+            }
+        }
+        None
+    }
+
+    fn on_group_indication(&mut self, indication: Indication<Batch>) -> Option<Request<Batch>> {
+        match indication {
             Indication::Delivered { sender, command, position, .. } => {
                 self.applied = position + 1;
                 if sender == self.me {
@@ -437,7 +459,7 @@ impl Core {
             Indication::StateWanted => return Some(Request::State(self.table.parts())),
             Indication::State { parts, .. } => {
                 self.table = Table::default();
-                self.table.set_view(self.group.view().id);
+                self.table.set_view(self.forming.group().view().id);
                 let ops = parts.iter().flat_map(|part| part.ops.iter());
                 ops.for_each(|op| self.table.apply(op, &mut Vec::new()));
                 self.has_table = true;
@@ -470,10 +492,7 @@ impl Core {
         (self.blocked, self.applied) = (false, 0);
         self.app_groups.begin_view();
         self.flush_state = flush::FlushState::default();
-        self.promises.clear();
         self.refusals.on_view();
-        self.stalled_since = None;
-        self.remember(&view);
         if self.has_table {
             let mut outcomes = Vec::new();
             self.table.install(view.id, &view.members, left, &mut outcomes);
@@ -498,7 +517,6 @@ impl Core {
             self.reenter_groups();
             self.rearrive();
         }
-        self.announce();
     }
 
     /// This node is in no view any more: drops the group's state, and all local grants are lost.
@@ -509,9 +527,6 @@ impl Core {
         self.in_flight = 0;
         self.lease_expiries.clear();
         self.lease.end();
-        let longest = self.claims.longest_lease().unwrap_or_default();
-        let expiry = lease_expiry(longest.max(self.config.timings.lease));
-        self.earlier_grants_until = self.earlier_grants_until.max(self.now + expiry);
         self.lose_all_grants(why);
         self.claims.forget_others();
         self.lifted.clear();
@@ -519,7 +534,6 @@ impl Core {
         self.barriers.fail();
         self.end_revocations();
         self.clear_observers();
-        self.announce();
     }
 
     /// Handles those outcomes of operations that concern this node or its sessions.
@@ -558,17 +572,18 @@ impl Core {
         if std::mem::replace(&mut self.leaving, true) {
             return;
         }
+        self.forming.stop();
         if self.is_inside() {
             self.lose_all_grants(Loss::Left);
             self.pump_all();
             self.fail_waiting();
-            let view = self.group.view();
+            let view = self.forming.group().view();
             if view.members.len() == 1 && view.observers.is_empty() && self.is_member() {
                 // No other member is there to confirm.
                 return self.end();
             }
             self.leave_by = Some(self.now + self.config.timings.lease_expiry());
-            self.step(|group, ctx| group.on_request(Request::Leave, ctx));
+            self.request(Request::Leave);
         } else {
             self.end();
         }
@@ -594,16 +609,29 @@ impl Core {
     }
 }
 
-/// A virtual synchrony process outside any view.
+/// A process outside any view. With a lifted algorithm, it also asks for a summary of the locks when a view ends.
 fn outside(me: ProcessId, config: &Config) -> GroupProcess {
-    let mut setup = setup(me, &config.timings);
-    setup.chosen.insert("joiners", me.0.to_string());
-    summing_up(GroupProcess::build(me, &setup), config)
-}
-
-/// With a lifted algorithm, the process also asks for a summary of the locks when a view ends.
-fn summing_up(group: GroupProcess, config: &Config) -> GroupProcess {
-    if config.lock_algorithm == LockAlgorithm::Table { group } else { group.summarised() }
+    let Config { ref timings, ref record, .. } = *config;
+    let earlier = record.as_ref().is_none_or(|record| record.incarnation > 0);
+    let settings = Settings {
+        founders: config.founders,
+        alone: config.alone,
+        has_data_dir: record.is_some(),
+        grants_outlive: config.holders_outlive && earlier,
+        calendar: config.calendar,
+        draws: 1 << 30,
+        calls: false,
+        beats: 0,
+        times: Times {
+            beat: None,
+            abstain: timings.heartbeat * ABSTAIN,
+            stall: timings.silence * DISSOLVE_TIMEOUTS,
+            patience: timings.silence,
+            lease: timings.lease_expiry(),
+        },
+    };
+    let process = Forming::build(me, &setup(me, timings), settings, config.seeds);
+    if config.lock_algorithm == LockAlgorithm::Table { process } else { process.summarised() }
 }
 
 fn setup(me: ProcessId, timings: &Timings) -> Setup {

@@ -190,19 +190,31 @@ impl Cluster {
     /// `n` members started at once, of which `founders` found a group. The seed decides the order of connections.
     #[cfg(test)]
     pub(crate) fn crowd(n: usize, founders: usize, seed: u64) -> Self {
-        let founders = Some(founders);
-        let empty = Self::empty(LockAlgorithm::default(), n, seed, Timings::fast());
-        let cluster = Self { founders, ..empty };
-        (0..n).for_each(|i| cluster.start(i));
+        let cluster = Self::strangers(n, founders, seed);
         let mut rng = Rng::new(seed ^ 0xc0de);
         let mut pairs: Vec<_> = (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).collect();
         while !pairs.is_empty() {
             let (i, j) = pairs.swap_remove(rng.below(pairs.len() as u32) as usize);
-            cluster.meet(i, j);
-            cluster.meet(j, i);
+            cluster.introduce(i, j);
             cluster.advance(Duration::from_micros(u64::from(rng.below(400))));
         }
         cluster
+    }
+
+    /// `n` members that are not connected, of which `founders` found a group.
+    #[cfg(test)]
+    pub(crate) fn strangers(n: usize, founders: usize, seed: u64) -> Self {
+        let empty = Self::empty(LockAlgorithm::default(), n, seed, Timings::fast());
+        let cluster = Self { founders: Some(founders), ..empty };
+        (0..n).for_each(|i| cluster.start(i));
+        cluster
+    }
+
+    /// Connects two members, in both directions.
+    #[cfg(test)]
+    pub(crate) fn introduce(&self, i: usize, j: usize) {
+        self.meet(i, j);
+        self.meet(j, i);
     }
 
     fn empty(lock_algorithm: LockAlgorithm, n: usize, seed: u64, timings: Timings) -> Self {

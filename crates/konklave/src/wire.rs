@@ -4,11 +4,11 @@
 //! shared key, is a layer below. A record holds frames, each encoded with postcard. Nothing that arrives is trusted: lengths are
 //! checked before anything is allocated, and invalid bytes end the connection.
 
+use konklave_algorithms::group::forming::{self, FoundingMessage, PeerStatus};
 use konklave_algorithms::group::virtual_synchrony::Message;
 use konklave_algorithms::group::{View, ViewId};
 use serde::{Deserialize, Serialize};
 
-use crate::core::{FoundingMessage, PeerStatus};
 use crate::lifted::LiftedFrame;
 use crate::table::Batch;
 
@@ -44,6 +44,17 @@ pub(crate) enum Frame {
     Lifted(LiftedFrame),
     /// A message about the first view, before there is one.
     Founding(FoundingMessage),
+}
+
+impl From<forming::Message<Batch>> for Frame {
+    fn from(message: forming::Message<Batch>) -> Self {
+        match message {
+            forming::Message::Group(message) => Self::Group(message),
+            forming::Message::Status(status) => Self::PeerStatus(status),
+            forming::Message::Found(view) => Self::Found(view),
+            forming::Message::Founding(message) => Self::Founding(message),
+        }
+    }
 }
 
 /// The first message of a connection, in both directions.

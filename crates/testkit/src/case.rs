@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use konklave_algorithms::{Algorithm, Order, Problem, Setup, Simulation, Watch, Workload, erased};
-use konklave_check::{Clock, Model, Options, Outcome, ScheduleStep, Timing};
+use konklave_check::{Clock, Model, Options, Outcome, ScheduleStep, Swarm, Timing};
 use konklave_process::{Group, Portable, ProcessId, Topology};
 use konklave_sim::{Config, Ending, UNIT};
 
@@ -47,6 +47,12 @@ impl<P: Algorithm + Portable> Case<P> {
             config: Config { detect_after: Some(3.0), ..Config::default() },
             algorithm: PhantomData,
         }
+    }
+
+    /// The checker tries this many random runs in place of all runs.
+    pub fn random_runs(mut self, runs: u64) -> Self {
+        self.options.swarm = Some(Swarm { shard: 0, of: 1, seed: 1, runs });
+        self
     }
 
     /// On a complete graph.

@@ -67,6 +67,11 @@ pub const SHEET: ProblemSheet = ProblemSheet {
             &["view progress"],
             "in the end all live members are in one view",
         ),
+        Property::new(
+            "groups",
+            &["one group at a time", "grants before founding"],
+            "no two groups can decide at the same time",
+        ),
         Property::TERMINATION,
         Property::INTEGRITY,
     ],

@@ -13,6 +13,7 @@ mod dolev_klawe_rodeh;
 mod extinction;
 mod faults;
 mod firewire;
+mod forming;
 mod franklin;
 mod graphs;
 mod heartbeat;

@@ -11,7 +11,8 @@ use konklave_algorithms::election::{
     virtual_tree::VirtualTree, virtual_tree_wave::VirtualTreeWave,
 };
 use konklave_algorithms::group::{
-    leader::Leader, lifted::Lifted, lock_table::LockTable, virtual_synchrony::VirtualSynchrony,
+    forming::Forming, leader::Leader, lifted::Lifted, lock_table::LockTable,
+    virtual_synchrony::VirtualSynchrony,
 };
 use konklave_algorithms::multicast::{
     ack::Ack, best_effort::BestEffort, causal::Causal, fifo::Fifo, isis::Isis,
@@ -43,6 +44,8 @@ const MAY_BE_ZERO: &[(&str, &str)] = &[
     ("firewire", "look"),
     ("firewire", "short"),
     ("firewire", "timeout"),
+    ("forming", "alone"),
+    ("forming", "heartbeat"),
     ("invitation", "max-count"),
     ("leader", "heartbeat"),
     ("leader", "lease"),
@@ -76,6 +79,9 @@ const SENSELESS: &[(&str, &str, &str)] = &[
     ("firewire", "short-max", "239"),
     ("firewire", "long-max", "569"),
     ("bully", "ping", "3"),
+    ("forming", "alone", "4"),
+    ("forming", "founders", "2"),
+    ("forming", "founders", "5"),
     ("virtual-tree", "root", "4"),
     ("lifted", "joiners", "0,1,2,3"),
     ("lifted", "joiners", "9"),
@@ -176,7 +182,7 @@ fn nonsense_is_refused_without_a_panic() {
     all! {
         Adoption Bully Bully1982 ChangRoberts DolevKlaweRodeh Extinction FireWire Franklin
         HirschbergSinclair Invitation ItaiRodeh Quorum RingList TreeWave VirtualTree
-        VirtualTreeWave Leader Lifted LockTable VirtualSynchrony Ack BestEffort Causal Fifo Isis
+        VirtualTreeWave Forming Leader Lifted LockTable VirtualSynchrony Ack BestEffort Causal Fifo Isis
         LamportOrder Nack Sequencer Srm TokenOrder CaoSinghal CarvalhoRoucairol Central Lamport
         Maekawa NaimiTrehel NeilsenMizuno Raymond RicartAgrawala RicartAgrawalaAcknowledged
         RicartAgrawalaToken Sanders Singhal SuzukiKasami TokenRing Voting Heartbeat PhiAccrual

@@ -66,7 +66,21 @@ fn mistake_without_a_check_is_shown_by_a_run() {
         }
     }
     left.sort_unstable();
-    assert_eq!(left, [("lock-table", "no-memory"), ("quorum", "no-pre-vote")]);
+    // The space of the right algorithm is too large for a check: `crates/algorithms/tests/it/forming.rs`.
+    let forming = [
+        "insist",
+        "keep-restarted",
+        "keep-withdrawn",
+        "own-generation",
+        "promise-early",
+        "volatile-promises",
+    ];
+    let forming = forming.map(|name| ("forming", name));
+    let known: Vec<_> = forming
+        .into_iter()
+        .chain([("lock-table", "no-memory"), ("quorum", "no-pre-vote")])
+        .collect();
+    assert_eq!(left, known);
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Core {
             return;
         }
         app_groups.scanned = app_groups.scanned.max(self.applied);
-        while let Some(entry) = self.group.entry_at(app_groups.scanned) {
+        while let Some(entry) = self.forming.group().entry_at(app_groups.scanned) {
             for op in entry.command.ops.iter() {
                 for subscription in app_groups.subscriptions.values_mut() {
                     subscription.scan(op, app_groups.scanned, self.applied);

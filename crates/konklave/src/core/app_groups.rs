@@ -258,7 +258,7 @@ impl Core {
     }
 
     pub(super) fn on_app_view(&mut self, group: &Name, members: &[AppMember]) {
-        let generation = self.group.view().id.generation;
+        let generation = self.forming.group().view().id.generation;
         for subscription in self.subscriptions_of(group) {
             subscription.members = members.to_vec();
             subscription.confirm_entry();

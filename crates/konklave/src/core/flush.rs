@@ -78,7 +78,7 @@ impl Core {
     /// sender may have only so many undiscarded messages, so acknowledgements are never withheld for more
     /// than a few.
     fn flush_of_ack(&mut self, to: ProcessId, held: u64) -> Flush {
-        let view = self.group.view();
+        let view = self.forming.group().view();
         if view.members.len() > 3 {
             return Flush::Soon;
         }
@@ -86,7 +86,7 @@ impl Core {
         // Acknowledgements of several messages may be merged into this one: any of them may be awaited, also
         // that of a message which all have in the meantime.
         let of_us = |position| {
-            let entry = self.group.entry_at(position);
+            let entry = self.forming.group().entry_at(position);
             entry.is_none_or(|entry| entry.sender == self.me || entry.sender == to)
         };
         let awaited = view.leader() == Some(to)
@@ -103,7 +103,7 @@ impl Core {
     /// Whether the messages between these positions are so large that their sender may wait for the
     /// acknowledgement.
     fn is_heavy(&self, from: u64, to: u64) -> bool {
-        let entries = (from..to).filter_map(|position| self.group.entry_at(position));
+        let entries = (from..to).filter_map(|position| self.forming.group().entry_at(position));
         entries.map(|entry| entry.command.weight()).sum::<usize>()
             >= BATCH_FRAMES as usize * BATCH_BYTES
     }
@@ -112,7 +112,7 @@ impl Core {
     /// this node, one other member (the sender of the message, say) must have it before this node may deliver
     /// it.
     fn flush_of_order(&mut self, to: ProcessId, position: u64, entry: &Entry<Batch>) -> Flush {
-        let view = self.group.view();
+        let view = self.forming.group().view();
         if view.members.len() > 3 || !view.has_member(to) {
             return Flush::Now;
         }
@@ -139,7 +139,8 @@ impl Core {
     /// The members that a newly ordered message concerns: those it grants or refuses a request, and holders
     /// that learn from it of a queued request. `None`: possibly all.
     fn concerned_members(&self, position: u64, entry: &Entry<Batch>) -> Option<ProcessSet> {
-        let before = (self.applied..position).map(|p| Some(&self.group.entry_at(p)?.command));
+        let before =
+            (self.applied..position).map(|p| Some(&self.forming.group().entry_at(p)?.command));
         let mut ops: Vec<&Op> = Vec::new();
         for batch in before {
             ops.extend(batch?.ops.iter().take(EXAMINED_OPS + 1));

@@ -1,13 +1,17 @@
-//! Host of the virtual synchrony process: turns its effects into outputs, timers and records of the node.
+//! Host of the process that forms the group: turns its effects into outputs, timers and records of the node.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use konklave_algorithms::group::virtual_synchrony::{Message, Record as Life, Timer};
-use konklave_algorithms::group::{Indication, ViewId};
+use konklave_algorithms::group::ViewId;
+use konklave_algorithms::group::forming::{self, Indication, Timer};
+use konklave_algorithms::group::virtual_synchrony::Message;
 use konklave_process::{Effect, Host, ProcessId, Rng};
 
+use super::forming::Peer;
+use super::local_claims::LocalClaims;
 use super::{GroupProcess, Output};
+use crate::builder::lease_expiry;
 use crate::store::Record;
 use crate::table::Batch;
 use crate::wire::Frame;
@@ -22,6 +26,10 @@ pub(super) struct GroupHost<'a> {
     pub(super) indications: &'a mut VecDeque<Indication<Batch>>,
     pub(super) record: &'a mut Record,
     pub(super) unsaved: &'a mut bool,
+    pub(super) peers: &'a BTreeMap<ProcessId, Peer>,
+    pub(super) claims: &'a LocalClaims,
+    /// This node, with its name.
+    pub(super) me: (ProcessId, &'a str),
     pub(super) now: Duration,
 }
 
@@ -39,36 +47,71 @@ impl GroupHost<'_> {
             _ => None,
         })
     }
+
+    fn set_timer(&mut self, timer: Timer, after: Duration) {
+        let mut due = self.now + after;
+        if timer == Timer::GrantsOver {
+            // Single grants may have longer leases, here or in an earlier incarnation.
+            let earlier = Duration::from_millis(self.record.longest_lease.into());
+            let longest = self.claims.longest_lease().unwrap_or_default().max(earlier);
+            due = due.max(self.now + lease_expiry(longest));
+            let running = self.timers.iter().find(|(t, _)| *t == timer);
+            due = running.map_or(due, |(_, running)| due.max(*running));
+        }
+        self.timers.retain(|(t, _)| *t != timer);
+        self.timers.push((timer, due));
+    }
+
+    fn save(&mut self, record: &forming::Record) {
+        let name = |id: &ProcessId| {
+            let name = match self.peers.get(id) {
+                _ if *id == self.me.0 => self.me.1.to_owned(),
+                Some(peer) => peer.name.to_string(),
+                None => {
+                    let earlier = self.record.members.iter().find(|(member, _)| *member == id.0);
+                    earlier.map_or(String::new(), |(_, name)| name.clone())
+                }
+            };
+            (id.0, name)
+        };
+        let promised = record.promised.iter().filter(|id| !record.members.contains(id));
+        let members: Vec<(u32, String)> = record.members.iter().chain(promised).map(name).collect();
+        let new = members != self.record.members;
+        self.record.members = members;
+        let forming::Record { incarnation, generation, .. } = *record;
+        let life = (self.record.incarnation, self.record.generation) != (incarnation, generation);
+        if life || new && !record.promised.is_empty() {
+            (self.record.incarnation, self.record.generation) = (incarnation, generation);
+            self.out.push(Output::Save(self.record.clone()));
+            *self.unsaved = true;
+        } else if new {
+            // No disk in the way of view changes.
+            self.out.push(Output::Note(self.record.clone()));
+        }
+    }
 }
 
 impl Host<GroupProcess> for GroupHost<'_> {
     fn perform(&mut self, effect: Effect<GroupProcess>) {
         match effect {
             Effect::Send { to, message } => self.send(to, message),
-            Effect::SetTimer { timer, after } => {
-                self.timers.retain(|(t, _)| *t != timer);
-                self.timers.push((timer, self.now + after));
-            }
+            Effect::SetTimer { timer, after } => self.set_timer(timer, after),
             Effect::CancelTimer { timer } => self.timers.retain(|(t, _)| *t != timer),
             Effect::Indicate(indication) => self.indications.push_back(indication),
-            Effect::Save(Life { incarnation, generation }) => {
-                (self.record.incarnation, self.record.generation) = (incarnation, generation);
-                self.out.push(Output::Save(self.record.clone()));
-                *self.unsaved = true;
-            }
+            Effect::Save(record) => self.save(&record),
             // A message that makes no sense in this state is dropped: its sender is at fault.
             Effect::Unexpected(_) => {}
         }
     }
 
-    fn send(&mut self, to: ProcessId, message: Message<Batch>) {
-        if let Message::Ack { view, held } = message
+    fn send(&mut self, to: ProcessId, message: forming::Message<Batch>) {
+        if let forming::Message::Group(Message::Ack { view, held }) = message
             && let Some(earlier) = self.earlier_ack(to, view)
         {
             *earlier = held.max(*earlier);
             return;
         }
-        self.out.push(Output::Send { to, frame: Frame::Group(message) });
+        self.out.push(Output::Send { to, frame: message.into() });
     }
 
     fn choose(&mut self, bound: u32) -> u32 {
@@ -80,8 +123,8 @@ impl Host<GroupProcess> for GroupHost<'_> {
 mod tests {
     use super::*;
 
-    fn ack(held: u64) -> Message<Batch> {
-        Message::Ack { view: ViewId::default(), held }
+    fn ack(held: u64) -> forming::Message<Batch> {
+        forming::Message::Group(Message::Ack { view: ViewId::default(), held })
     }
 
     /// The frames that remain of these acknowledgements `(receiver, held)`, with a record saved before the
@@ -89,6 +132,7 @@ mod tests {
     fn queued(acks: &[(u32, u64)], saved_before: usize) -> Vec<(u32, u64)> {
         let (mut out, mut timers, mut indications) = (Vec::new(), Vec::new(), VecDeque::new());
         let (mut rng, mut record, mut unsaved) = (Rng::new(0), Record::default(), false);
+        let (peers, claims) = (BTreeMap::new(), LocalClaims::default());
         let mut host = GroupHost {
             out: &mut out,
             timers: &mut timers,
@@ -96,11 +140,16 @@ mod tests {
             indications: &mut indications,
             record: &mut record,
             unsaved: &mut unsaved,
+            peers: &peers,
+            claims: &claims,
+            me: (ProcessId(0), ""),
             now: Duration::ZERO,
         };
         for (i, (to, held)) in acks.iter().enumerate() {
             if i == saved_before {
-                host.perform(Effect::Save(Life { incarnation: 1, generation: 1 }));
+                let record =
+                    forming::Record { incarnation: 1, generation: 1, ..Default::default() };
+                host.perform(Effect::Save(record));
             }
             host.send(ProcessId(*to), ack(*held));
         }

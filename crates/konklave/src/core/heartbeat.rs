@@ -6,11 +6,15 @@
 
 use std::time::Duration;
 
-use konklave_algorithms::group::virtual_synchrony::Timer;
+use konklave_algorithms::group::forming::Timer;
+use konklave_algorithms::group::virtual_synchrony;
 use konklave_process::{Process, ProcessId};
 
 use super::Core;
 use crate::builder::Timings;
+
+/// The heartbeat of virtual synchrony.
+pub(super) const TIMER: Timer = Timer::Group(virtual_synchrony::Timer::Heartbeat);
 
 pub(super) struct HeartbeatSchedule {
     /// The time between heartbeats.
@@ -44,14 +48,7 @@ impl Core {
         self.drop_idle();
         self.forget_longer_leases();
         self.ask_other_donors();
-        self.dissolve_if_stalled();
-        if self.is_inside() {
-            self.announce_to_other_groups();
-        } else {
-            self.announce();
-        }
-        self.found_alone_if_due();
-        self.form();
+        self.step(|forming, ctx| forming.on_beat(ctx));
     }
 
     /// The leader's heartbeat arrived. If the own heartbeat is nearly due, it is sent now. If it was just
@@ -64,7 +61,7 @@ impl Core {
         } else {
             *next = (*last + *period - soon).max(self.now).min(*next);
         }
-        for (_, due) in self.timers.iter_mut().filter(|(timer, _)| *timer == Timer::Heartbeat) {
+        for (_, due) in self.timers.iter_mut().filter(|(timer, _)| *timer == TIMER) {
             *due = *next;
         }
         if *next <= self.now {
@@ -76,7 +73,7 @@ impl Core {
     /// How long to wait for the leader's heartbeat now. Only once: afterwards the own clock counts.
     pub(super) fn patience(&self) -> Duration {
         let following = self.heartbeat.following.is_some()
-            && self.heartbeat.following == self.group.view().leader();
+            && self.heartbeat.following == self.forming.group().view().leader();
         if following { self.heartbeat.patience } else { Duration::ZERO }
     }
 
@@ -84,7 +81,7 @@ impl Core {
     /// synchrony measures silence in its own heartbeats.
     pub(super) fn count_missed_heartbeat(&mut self, due: Duration) {
         if !self.patience().is_zero() && self.now >= due + self.heartbeat.period {
-            self.step(|group, ctx| group.on_timer(Timer::Heartbeat, ctx));
+            self.step(|forming, ctx| forming.on_timer(TIMER, ctx));
         }
     }
 }
@@ -112,8 +109,8 @@ mod tests {
         follower(&cluster).shared().with(|core, _| {
             core.send_heartbeat();
             core.heartbeat.next = core.now + later;
-            core.timers.retain(|(timer, _)| *timer != Timer::Heartbeat);
-            core.timers.push((Timer::Heartbeat, core.heartbeat.next));
+            core.timers.retain(|(timer, _)| *timer != TIMER);
+            core.timers.push((TIMER, core.heartbeat.next));
         });
         cluster.block_on(cluster.sleep(2000 * MS));
         cluster
@@ -158,8 +155,8 @@ mod tests {
             let next = due + timings.heartbeat;
             assert_eq!((core.heartbeat.next, core.next_due()), (next, next));
             // The silent leader is suspected in time all the same.
-            let leader = core.group.view().leader().unwrap();
-            let missed = |core: &Core| core.group.suspects().contains(leader);
+            let leader = core.forming.group().view().leader().unwrap();
+            let missed = |core: &Core| core.forming.group().suspects().contains(leader);
             while !missed(core) {
                 core.tick(core.next_due());
             }

@@ -108,26 +108,29 @@ impl Core {
         if !self.is_inside() {
             return;
         }
-        let (view, stamp) = (self.group.view().id, self.now.as_nanos() as u64);
-        for to in self.group.view().others(self.me) {
+        let (view, stamp) = (self.forming.group().view().id, self.now.as_nanos() as u64);
+        for to in self.forming.group().view().others(self.me) {
             let frames_sent = self.frames_sent_to(to);
             self.send(to, Frame::Ping { view, stamp, lifted_sent: frames_sent });
         }
     }
 
     pub(super) fn on_ping(&mut self, from: ProcessId, view: ViewId, stamp: u64, frames_sent: u64) {
-        let ours = self.is_inside() && self.group.view().id == view;
-        if ours && !self.group.is_wedged() && self.group.view().has_member(self.me) {
+        let ours = self.is_inside() && self.forming.group().view().id == view;
+        if ours
+            && !self.forming.group().is_wedged()
+            && self.forming.group().view().has_member(self.me)
+        {
             self.send(from, Frame::Pong { view, stamp });
         }
         self.check_received(from, view, frames_sent);
-        if ours && self.group.view().leader() == Some(from) {
+        if ours && self.forming.group().view().leader() == Some(from) {
             self.join_leader_heartbeat(from);
         }
     }
 
     pub(super) fn on_pong(&mut self, from: ProcessId, view: ViewId, stamp: u64) {
-        let current = self.group.view();
+        let current = self.forming.group().view();
         if !self.is_inside() || current.id != view || !current.has_member(from) {
             return;
         }
@@ -154,7 +157,7 @@ impl Core {
     pub(super) fn flush_of_pong(&mut self, to: ProcessId, view: ViewId) -> Flush {
         let lasts = self.config.timings.spare_one();
         // The view may have ended in the same step; then the answer is the first one of the next view.
-        let first = view != self.group.view().id || self.lease.answered.insert(to);
+        let first = view != self.forming.group().view().id || self.lease.answered.insert(to);
         if first || !lasts { Flush::Now } else { Flush::Batched }
     }
 
@@ -212,7 +215,7 @@ mod tests {
         cluster.block_on(async { cluster.node(0).ready().await.unwrap() });
         cluster.node(0).shared().with(|core, _| {
             core.lease.answered.clear();
-            let (view, to) = (core.group.view().id, ProcessId(1));
+            let (view, to) = (core.forming.group().view().id, ProcessId(1));
             let old = ViewId { epoch: view.epoch + 1, ..view };
             let asked = [old, view, view, old];
             asked.map(|view| core.flush_policy(to, &Frame::Pong { view, stamp: 0 })).to_vec()

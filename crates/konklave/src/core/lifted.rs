@@ -19,7 +19,7 @@ use konklave_algorithms::Setup;
 use konklave_algorithms::group::lifted::{Any, Homes, Instance};
 use konklave_algorithms::group::{Member, Request, ViewId};
 use konklave_algorithms::mutex;
-use konklave_process::{Group, Input, Process, ProcessId, ProcessSet, Topology};
+use konklave_process::{Group, Input, ProcessId, ProcessSet, Topology};
 
 use super::Core;
 use super::local_claims::LocalRequest;
@@ -210,7 +210,9 @@ impl Core {
 
     /// Whether the algorithms run and this node takes part.
     fn runs(&self) -> bool {
-        self.is_member() && !self.group.is_wedged() && self.lifted.view == self.group.view().id
+        self.is_member()
+            && !self.forming.group().is_wedged()
+            && self.lifted.view == self.forming.group().view().id
     }
 
     /// Requests a lock for a local session.
@@ -336,11 +338,11 @@ impl Core {
             self.refuse_busy(number);
             return true;
         }
-        if request.safe && !lock.safe_holders.is_known(self.group.view()) {
+        if request.safe && !lock.safe_holders.is_known(self.forming.group().view()) {
             lock.safe_holders.want(self.me);
             self.ask_remaining(index);
             // With no other member, there is nobody to ask.
-            return self.lifted.locks[index].safe_holders.is_known(self.group.view());
+            return self.lifted.locks[index].safe_holders.is_known(self.forming.group().view());
         }
         let Some(token) = self.next_token(index) else { return false };
         let lock = &mut self.lifted.locks[index];
@@ -394,7 +396,7 @@ impl Core {
         let lies_here = lock.phase == Phase::Idle
             && lock.queue.is_empty()
             && lock.instance.as_ref().is_some_and(Instance::has_token);
-        let kept_out = request.safe && !lock.safe_holders.is_known(self.group.view())
+        let kept_out = request.safe && !lock.safe_holders.is_known(self.forming.group().view())
             || self.lifted.fenced_until.contains_key(&lock.name);
         let leased = self.is_leased() && !self.unsaved && !self.leaving;
         if !lies_here || kept_out || !leased || !self.runs() {
@@ -454,7 +456,7 @@ impl Core {
             members.retain(|_, until| now < *until);
             !members.is_empty()
         });
-        let view = self.group.view();
+        let view = self.forming.group().view();
         self.lifted.forget_notes(|id| view.find(id).is_some());
         self.advance_all();
     }
@@ -467,7 +469,7 @@ impl Core {
             let idle = self.lifted.locks.iter().filter(|lock| !lock.is_used()).count();
             self.lifted.needs_reform |= idle > NAMES / 2;
         }
-        let everyone = self.group.view().everyone().count().max(1);
+        let everyone = self.forming.group().view().everyone().count().max(1);
         let part = SUMMARIES / everyone;
         // An upper bound; below it, no exact weight is needed.
         if self.lifted.locks.weight(everyone) > part {
@@ -482,7 +484,7 @@ impl Core {
     /// Asks for a new view with the same members; it repairs what was lost.
     fn reform(&mut self) {
         if self.runs() {
-            self.step(|group, ctx| group.on_request(Request::Reform, ctx));
+            self.request(Request::Reform);
         }
     }
 }

@@ -13,7 +13,6 @@ use std::collections::VecDeque;
 
 use konklave_algorithms::group::Request;
 use konklave_algorithms::group::virtual_synchrony::{Entry, Message};
-use konklave_process::Process;
 
 use super::Core;
 use crate::lock::LONGEST;
@@ -112,7 +111,7 @@ impl Core {
         while self.may_send() {
             let batch = Batch::of(self.outgoing.batch(self.free_bytes()));
             self.in_flight += 1;
-            self.step(|group, ctx| group.on_request(Request::Multicast(batch), ctx));
+            self.request(Request::Multicast(batch));
         }
     }
 
@@ -128,9 +127,9 @@ impl Core {
     /// The bytes this node may send before all members have its earlier ones. One message may always be in
     /// flight, however small the share.
     fn free_bytes(&self) -> usize {
-        let members = self.group.view().members.len().max(1);
+        let members = self.forming.group().view().members.len().max(1);
         let part = (UNSTABLE / members).max(IN_FLIGHT * BATCH_BYTES);
-        match self.group.own_unstable(self.me).map(Batch::weight).sum() {
+        match self.forming.group().own_unstable(self.me).map(Batch::weight).sum() {
             0 => part.max(HEAVIEST),
             under_way => part.saturating_sub(under_way),
         }
@@ -139,18 +138,19 @@ impl Core {
     /// Whether this node may keep more messages in order.
     fn may_buffer_more(&self) -> bool {
         // So few messages cannot exceed the bound; skip weighing them.
-        self.group.buffered() < BUFFERED / (BATCH_BYTES + HEAVIEST)
-            || weight(self.group.unstable().0) < BUFFERED
+        self.forming.group().buffered() < BUFFERED / (BATCH_BYTES + HEAVIEST)
+            || weight(self.forming.group().unstable().0) < BUFFERED
     }
 
     /// Whether keeping this message would exceed the bound. Its sender retransmits it later.
     pub(super) fn exceeds_buffer(&self, message: &Message<Batch>) -> bool {
         match message {
             Message::Data { .. } => !self.may_buffer_more(),
-            Message::Order { position, .. } if *position > self.group.end() => {
-                !self.may_buffer_more() || weight(self.group.unstable().1) >= BUFFERED_OUT_OF_ORDER
+            Message::Order { position, .. } if *position > self.forming.group().end() => {
+                !self.may_buffer_more()
+                    || weight(self.forming.group().unstable().1) >= BUFFERED_OUT_OF_ORDER
             }
-            Message::Order { position, .. } if *position == self.group.end() => {
+            Message::Order { position, .. } if *position == self.forming.group().end() => {
                 !self.may_buffer_more()
             }
             _ => false,

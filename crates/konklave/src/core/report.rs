@@ -63,7 +63,7 @@ fn kind(space: Space) -> &'static str {
 impl Core {
     pub(crate) fn status(&self, now: Duration) -> Status {
         let inside = self.is_inside();
-        let view = self.group.view();
+        let view = self.forming.group().view();
         let (missing, remedy) = self.missing();
         let missing = Some(missing).filter(|what| !what.is_empty());
         Status {
@@ -103,20 +103,20 @@ impl Core {
             node: id.0,
             name: self.name_of(id),
             incarnation: member.incarnation,
-            votes: self.group.view().has_member(id),
-            connected: id == self.me || self.peers.get(&id).is_some_and(|p| p.connected),
-            suspected: self.group.suspects().contains(id),
+            votes: self.forming.group().view().has_member(id),
+            connected: id == self.me || self.forming.is_connected(id),
+            suspected: self.forming.group().suspects().contains(id),
             heard_ms: heard,
             identity: None,
         }
     }
 
     fn quorum(&self, now: Duration) -> Quorum {
-        let members = &self.group.view().members;
+        let members = &self.forming.group().view().members;
         let recent = self.config.timings.lease.min(self.config.timings.silence);
         let answers = |m: &&Member| {
             let answered = self.lease.last_answered(m.id).is_some_and(|at| now < at + recent);
-            m.id == self.me || answered && !self.group.suspects().contains(m.id)
+            m.id == self.me || answered && !self.forming.group().suspects().contains(m.id)
         };
         let needed = if members.is_empty() { 0 } else { members.len() / 2 + 1 };
         Quorum { of: members.len(), needed, heard: members.iter().filter(answers).count() }

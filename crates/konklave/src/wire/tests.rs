@@ -10,7 +10,6 @@ use proptest::prelude::{
 };
 
 use super::*;
-use crate::core::{FoundingMessage, PeerStatus};
 use crate::lifted::{LockMessage, LockNote, NotedClaim};
 use crate::lock_algorithm::LockAlgorithm;
 use crate::table::{ClaimId, Key, LockMode, Op, Payload, Report, Space, Table};
@@ -206,7 +205,7 @@ fn frames() -> Vec<Frame> {
     let founding = [
         FoundingMessage::Propose { number: 300, view: self::view() },
         FoundingMessage::Promise { number: 300 },
-        FoundingMessage::Refuse { number: 300, to: 7 },
+        FoundingMessage::Refuse { number: 300, to: ProcessId(7) },
         FoundingMessage::Withdraw { number: 300 },
     ];
     frames.extend(founding.map(Frame::Founding));

@@ -25,11 +25,28 @@ impl<C: Data> VirtualSynchrony<C> {
             observers: Vec::new(),
         };
         let is_founder = view.has_member(me);
+        let settings = (Fixed(Settings::of(setup)), Fixed(false), Fixed(setup.mistake));
         Self {
             membership: if is_founder { Membership::Inside } else { Membership::Outside },
+            has_state: is_founder,
+            ..Self::outside(view, settings)
+        }
+    }
+
+    /// A process outside `view`, which it names as its own nevertheless.
+    fn outside(
+        view: View,
+        (settings, summarises, mistake): (
+            Fixed<Settings>,
+            Fixed<bool>,
+            Fixed<Option<&'static str>>,
+        ),
+    ) -> Self {
+        Self {
+            membership: Membership::Outside,
             incarnation: 1,
             generation: 0,
-            has_state: is_founder,
+            has_state: false,
             ordering: Ordering::new(&view),
             view,
             change: ViewChange::default(),
@@ -49,20 +66,38 @@ impl<C: Data> VirtualSynchrony<C> {
             bound_to_leader: false,
             last_change: None,
             later: Vec::new(),
-            settings: Fixed(Settings::of(setup)),
-            summarises: Fixed(false),
-            mistake: Fixed(setup.mistake),
+            settings,
+            summarises,
+            mistake,
         }
     }
 
-    /// The process `me` in a first view on which its members have agreed outside this algorithm.
-    pub fn found(me: ProcessId, setup: &Setup, view: View) -> Self {
-        let incarnation = view.find(me).map_or(1, |m| m.incarnation);
-        let generation = view.id.generation;
-        let mut founder =
-            Self { incarnation, generation, has_state: true, ..Self::build(me, setup) };
-        founder.enter(view);
-        founder
+    /// A new process with the same settings, incarnation and generation, outside any view.
+    pub fn renewed(&self) -> Self {
+        let nobody = View { id: ViewId::default(), members: Vec::new(), observers: Vec::new() };
+        let settings = (self.settings, self.summarises, self.mistake);
+        let Self { incarnation, generation, .. } = *self;
+        Self { incarnation, generation, ..Self::outside(nobody, settings) }
+    }
+
+    /// This process, outside any view, becomes `me` in a first view on which its members have agreed outside
+    /// this algorithm.
+    pub fn founding(mut self, me: ProcessId, view: View) -> Self {
+        self.incarnation = view.find(me).map_or(self.incarnation, |m| m.incarnation);
+        self.generation = view.id.generation;
+        self.has_state = true;
+        self.enter(view);
+        self
+    }
+
+    /// Repeats the request to join, in place of the timer that `retry` sets.
+    pub fn ask_again(&mut self, ctx: &mut Context<'_, Self>) {
+        self.ask_to_join(ctx);
+    }
+
+    /// From now on this process founds no generation up to this one.
+    pub fn raise_generation(&mut self, least: u32) {
+        self.generation = self.generation.max(least);
     }
 
     /// Binds this process to the leader, or sets it free. While it is bound, it neither starts nor
@@ -86,6 +121,21 @@ impl<C: Data> VirtualSynchrony<C> {
     /// Whether this process belongs to a view.
     pub fn membership(&self) -> Membership {
         self.membership
+    }
+
+    /// The present incarnation of this process.
+    pub fn incarnation(&self) -> u32 {
+        self.incarnation
+    }
+
+    /// The highest generation that this process has seen.
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Whether the application has the state of the group.
+    pub fn has_state(&self) -> bool {
+        self.has_state
     }
 
     /// The present view.

@@ -28,7 +28,7 @@ impl Core {
     }
 
     pub(super) fn send_to_all(&mut self, name: &Name, message: &LockMessage) {
-        for to in self.group.view().others(self.me) {
+        for to in self.forming.group().view().others(self.me) {
             self.send_lifted(to, name.clone(), message.clone());
         }
     }
@@ -59,8 +59,8 @@ impl Core {
             }
             return;
         }
-        let Some(member) = self.group.view().find(from) else { return };
-        if frame.view < self.lifted.view || self.group.view().id != self.lifted.view {
+        let Some(member) = self.forming.group().view().find(from) else { return };
+        if frame.view < self.lifted.view || self.forming.group().view().id != self.lifted.view {
             return;
         }
         let received = self.lifted.received.entry(from).or_default();
@@ -76,7 +76,7 @@ impl Core {
             return self.on_note(from, name, note);
         }
         // A member that has promised to end the view has sent its summary: nothing may change after that.
-        if !self.group.is_wedged() {
+        if !self.forming.group().is_wedged() {
             self.on_lock_message(from, member, name, message);
         }
     }
@@ -91,7 +91,7 @@ impl Core {
     ) {
         match message {
             LockMessage::Step { count, safe, noted, message }
-                if self.runs() && self.group.view().has_member(from) =>
+                if self.runs() && self.forming.group().view().has_member(from) =>
             {
                 let index = self.lifted.locks.find_or_begin(&name);
                 let lock = &mut self.lifted.locks[index];
@@ -164,7 +164,7 @@ impl Core {
         if !self.runs() {
             return self.claims.end_revocation(number, None);
         }
-        let others: ProcessSet = self.group.view().others(self.me).into_iter().collect();
+        let others: ProcessSet = self.forming.group().view().others(self.me).into_iter().collect();
         if others.is_empty() {
             return self.claims.end_revocation(number, Some(false));
         }
@@ -208,7 +208,7 @@ impl Core {
 
     /// Sends the notes on locks that have changed.
     pub(super) fn send_notes(&mut self) {
-        if !self.is_inside() || self.group.view().id != self.lifted.view {
+        if !self.is_inside() || self.forming.group().view().id != self.lifted.view {
             return;
         }
         for index in std::mem::take(&mut self.lifted.outdated_notes) {

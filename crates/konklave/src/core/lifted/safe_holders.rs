@@ -88,7 +88,7 @@ impl Core {
     /// Asks for as many confirmations as will be missing when the lock comes. If the algorithm has sent a
     /// message, the member that hands the lock over counts as one.
     pub(super) fn announce_safe(&mut self, index: LockIndex) {
-        let view = self.group.view();
+        let view = self.forming.group().view();
         let safe_holders = &self.lifted.locks[index].safe_holders;
         if !self.runs() || !safe_holders.is_wanted() || safe_holders.is_known(view) {
             return;
@@ -109,7 +109,7 @@ impl Core {
     /// The lock is at this node, but too few members have confirmed: asks all others.
     pub(super) fn ask_remaining(&mut self, index: LockIndex) {
         let safe_holders = &self.lifted.locks[index].safe_holders;
-        let others = safe_holders.unasked(self.group.view(), self.me);
+        let others = safe_holders.unasked(self.forming.group().view(), self.me);
         let others = others.filter(|id| !safe_holders.known.contains(*id)).collect();
         self.ask_to_confirm(index, others);
     }

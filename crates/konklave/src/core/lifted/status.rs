@@ -106,7 +106,7 @@ impl Core {
             members.keys().find(|m| m.id == id).copied()
         };
         let notes = self.lifted.peer_notes.range(range).filter_map(|((_, id), (note, at))| {
-            let member = self.group.view().find(*id).or_else(|| gone(*id))?;
+            let member = self.forming.group().view().find(*id).or_else(|| gone(*id))?;
             Some((member, note.clone(), *at))
         });
         std::iter::once(ours).chain(notes).collect()

@@ -114,7 +114,7 @@ impl Core {
 
     /// Removes the note of a longer lease when no holder can have it any more.
     pub(in crate::core) fn forget_longer_leases(&mut self) {
-        let over = self.now >= self.earlier_grants_until;
+        let over = self.forming.are_grants_over();
         if self.record.longest_lease > 0
             && over
             && !self.claims.any_longer(self.config.timings.lease)
