@@ -105,7 +105,7 @@ pub enum Indication<C> {
     JoinsInstead(ProcessId),
 }
 
-/// What survives a crash.
+/// The state that survives a crash.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Record {
     /// The last incarnation of this process.
