@@ -276,7 +276,7 @@ impl GroupService {
         answer: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         let settling = SETTLING.saturating_sub(self.started.elapsed());
-        if !settling.is_zero() {
+        if !settling.is_zero() && !self.node().status().member {
             let _ = tokio::time::timeout(settling, self.node().ready()).await;
         }
         let answer = tokio::time::timeout(ANSWER_TIMEOUT, answer).await;

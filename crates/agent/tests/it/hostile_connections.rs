@@ -122,7 +122,7 @@ fn garbage() -> Vec<u8> {
 #[test]
 fn group_serves_while_member_port_is_attacked() {
     let (cluster, _) = cluster();
-    let guess = [&b"KNKL\x07\0\xff\xff"[..], &[9; 48]].concat();
+    let guess = [&b"KNKL\x08\0\xff\xff"[..], &[9; 48]].concat();
     let sends: [(&str, usize, &[u8]); 5] = [
         ("garbage", 300, &garbage()),
         ("a wrong key", 300, &guess),

@@ -185,8 +185,8 @@ fn a_stranger_on_the_port_of_an_agent_is_refused_with_the_reason() {
     for (bytes, why) in [
         (garbage, "does not speak the protocol"),
         ([b"KNKL".to_vec(), vec![9, 9, 4, 0, 0, 0, 0, 0]].concat(), "version 2313"),
-        ([b"KNKL".to_vec(), vec![7, 0, 4, 0]].concat(), "it has no key, we have one"),
-        ([b"KNKL".to_vec(), vec![7, 0, 0xff, 0xff], vec![1; 48]].concat(), "wrong key"),
+        ([b"KNKL".to_vec(), vec![8, 0, 4, 0]].concat(), "it has no key, we have one"),
+        ([b"KNKL".to_vec(), vec![8, 0, 0xff, 0xff], vec![1; 48]].concat(), "wrong key"),
     ] {
         let before = cluster.logged(0).matches(why).count();
         let mut stream = TcpStream::connect(cluster.address(0)).expect("it listens");

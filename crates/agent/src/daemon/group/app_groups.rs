@@ -242,7 +242,10 @@ impl AppGroup {
                         self.lost = true;
                         return false;
                     }
-                    // There is no state to transfer: a new member gets later messages only.
+                    // A new member gets later messages only: the state is empty.
+                    Some(GroupEvent::Snapshot(wanted)) => {
+                        let _ = wanted.give([]);
+                    }
                     Some(_) => {}
                     None => return true,
                 },
