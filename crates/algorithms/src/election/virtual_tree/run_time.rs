@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Edges, Message, Reign, VirtualTree};
 
-/// What a process of the run-time form knows of the others.
+/// The addresses that a process of the run-time form knows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize)]
 pub(super) struct Contacts {
     /// The addresses it got, and those of the processes that connected to it.
