@@ -5,6 +5,7 @@ mod case;
 mod failing;
 
 pub use case::{Case, Found, Seen};
+pub use konklave_check::Victim;
 pub use konklave_process::Topology;
 
 use std::time::Duration;

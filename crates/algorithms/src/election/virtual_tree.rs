@@ -4,6 +4,8 @@
 //! whenever it learns of a nearer one (`virtual_tree/parents.rs`). If the root crashes, the next process of the registry
 //! is the root, in a new epoch.
 //!
+//! In another form, processes ask the registry for the root and for addresses (`virtual_tree/run_time.rs`).
+//!
 //! The tree needs a failure detector that suspects all crashed processes and no others. A broken link looks to both its
 //! ends like a crash of the other. The tree survives one: some process is then suspected by none, and is the root in
 //! the end.
@@ -11,6 +13,7 @@
 mod parents;
 mod registry;
 mod rules;
+mod run_time;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -23,6 +26,9 @@ use konklave_process::{
 use serde::{Deserialize, Serialize};
 
 use self::rules::Rules;
+use self::run_time::Contacts;
+pub use self::run_time::Reason;
+pub(super) use self::sheet::TREE_SWITCHES;
 use super::edges::Edges;
 use super::{Indication, Request};
 
@@ -51,11 +57,14 @@ pub struct VirtualTree {
     frozen: bool,
     /// The suspected processes. Boxed, because there are mostly none.
     suspects: Option<Box<ProcessSet>>,
+    /// The addresses, in the run-time form of the registry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contacts: Option<Box<Contacts>>,
     #[serde(skip)]
     rules: Fixed<Arc<Rules>>,
 }
 
-/// The last epoch of this process as the root, in stable storage.
+/// The last epoch of this process as the root, or as the registry, in stable storage.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Reign(pub u32);
 
@@ -78,6 +87,10 @@ pub enum Message {
     Detach(u32),
     /// The sender is no child any more.
     Leave(u32),
+    /// To the registry: the sender wants addresses. With its epoch, or 0.
+    Ask(u32, Reason),
+    /// The registry names the root of the epoch, and one or two addresses. The root gets its own.
+    Answer(u32, ProcessId, [ProcessId; 2]),
 }
 
 impl Process for VirtualTree {
@@ -88,6 +101,10 @@ impl Process for VirtualTree {
     type Record = Reign;
 
     fn on_recover(&mut self, saved: Option<Reign>, ctx: &mut Context<'_, Self>) {
+        if let Some(contacts) = &mut self.contacts {
+            contacts.restore(saved);
+            return self.ask(Reason::Up, ctx);
+        }
         // Its next epoch as the root: one round of the registry later.
         let from = saved.map_or(0, |Reign(epoch)| epoch.saturating_add(ctx.group_size() as u32));
         let epoch = self.next_epoch(from, ctx);
@@ -101,6 +118,7 @@ impl Process for VirtualTree {
 
     fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
         match self.epoch {
+            None if self.contacts.is_some() => self.ask(Reason::Up, ctx),
             None => self.enter(self.next_epoch(0, ctx), ctx),
             Some(epoch) if self.level == Some(0) => ctx.indicate(Indication::Leading { epoch }),
             Some(epoch) if self.is_attached() => {
@@ -115,13 +133,20 @@ impl Process for VirtualTree {
         let Some(port) = self.edges.port(from) else {
             return ctx.unexpected("a message from a stranger");
         };
+        let Some(message) = self.on_registry_message(from, message, ctx) else { return };
+        if let (Message::Connect(_), Some(contacts)) = (message, &mut self.contacts) {
+            contacts.note(port);
+        }
         let epoch = message.epoch();
         // A message from before the crash of its sender is void, but it wakes this process.
         if self.suspects(from) {
-            if self.epoch.is_none() {
+            if self.epoch.is_none() && self.contacts.is_none() {
                 self.enter(self.next_epoch(0, ctx), ctx);
             }
             return;
+        }
+        if Some(epoch) > self.epoch && self.contacts.is_some() {
+            return self.on_later_epoch(from, message, ctx);
         }
         if Some(epoch) > self.epoch {
             self.enter(self.next_epoch(epoch, ctx), ctx);
@@ -161,13 +186,16 @@ impl Process for VirtualTree {
                 self.children.remove(port);
                 self.let_go_if_alone(epoch, ctx);
             }
+            Message::Ask(..) | Message::Answer(..) => {}
         }
     }
 
     fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         self.suspects.get_or_insert_default().insert(peer);
         let Some(epoch) = self.epoch else { return };
-        if self.root(epoch, ctx) == peer {
+        if self.root(epoch, ctx) == peer && self.contacts.is_some() {
+            self.ask(Reason::Over, ctx);
+        } else if self.root(epoch, ctx) == peer {
             self.enter(self.next_epoch(epoch.saturating_add(1), ctx), ctx);
         } else if let Some(port) = self.edges.port(peer) {
             self.forget(port, epoch, ctx);
@@ -182,7 +210,11 @@ impl Process for VirtualTree {
             }
         }
         // Its greeting may have arrived while it was still suspected.
-        if self.edges.port(peer).is_some() {
+        let may_connect = |port: Port| match &self.contacts {
+            Some(contacts) => contacts.knows(port) && self.epoch.is_some(),
+            None => true,
+        };
+        if self.edges.port(peer).is_some_and(may_connect) {
             let epoch = self.epoch.unwrap_or_else(|| self.next_epoch(0, ctx));
             if self.epoch.is_none() {
                 self.enter(epoch, ctx);
@@ -214,6 +246,10 @@ impl VirtualTree {
             self.level = Some(0);
             ctx.save(Reign(epoch));
             ctx.indicate(Indication::Leading { epoch });
+            if self.contacts.is_some() {
+                // A process of this epoch may wait for a welcome; its greeting came while it was still suspected.
+                self.tell_all(Message::Connect(epoch), ctx);
+            }
             self.tell_all(Message::Level(epoch, Some(0)), ctx);
         }
         if self.rules.connects(is_root) {
@@ -222,8 +258,11 @@ impl VirtualTree {
         }
     }
 
-    /// The root of an epoch: the registry names the processes in turn.
+    /// The root of an epoch: the registry names the processes in turn, or answered with it.
     fn root(&self, epoch: u32, ctx: &Context<'_, Self>) -> ProcessId {
+        if let Some(root) = self.contacts.as_deref().and_then(Contacts::root) {
+            return root;
+        }
         self.rules.registry.root(epoch, ctx.group())
     }
 
@@ -235,9 +274,10 @@ impl VirtualTree {
         self.suspects.as_deref().is_some_and(|suspects| suspects.contains(p))
     }
 
-    /// The edges to neighbours that are not suspected.
+    /// The edges to known neighbours that are not suspected.
     fn up(&self) -> impl Iterator<Item = Port> + '_ {
-        self.edges.ports().filter(|port| !self.suspects(self.edges.peer(*port)))
+        let knows = |port: &Port| self.contacts.as_deref().is_none_or(|c| c.knows(*port));
+        self.edges.ports().filter(move |port| knows(port) && !self.suspects(self.edges.peer(*port)))
     }
 
     fn tell_all(&self, message: Message, ctx: &mut Context<'_, Self>) {
@@ -280,7 +320,9 @@ impl Message {
             | Self::JoinOk(epoch, _)
             | Self::JoinNo(epoch, _)
             | Self::Detach(epoch)
-            | Self::Leave(epoch) => epoch,
+            | Self::Leave(epoch)
+            | Self::Ask(epoch, _)
+            | Self::Answer(epoch, ..) => epoch,
         }
     }
 }

@@ -1,7 +1,7 @@
 use konklave_algorithms::election::virtual_tree::VirtualTree;
 use konklave_process::{ProcessId, Rng, Topology};
 use konklave_sim::{Delay, Ending};
-use konklave_testkit::Case;
+use konklave_testkit::{Case, Victim};
 
 use crate::graphs::{long, subsets};
 
@@ -201,4 +201,87 @@ fn process_cut_off_by_a_crash_need_not_find_a_root() {
     let path = Topology::from_edges("path", 4, [(0, 1), (1, 2), (2, 3)]).unwrap();
     let seen = Case::<VirtualTree>::on(path).fault("crash:1@20").simulate();
     assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+}
+
+/// A group with a registry at run time.
+fn with_registry(n: usize) -> Case<VirtualTree> {
+    Case::<VirtualTree>::complete(n).set("registry", 0)
+}
+
+/// All but the registry, which must not crash, may crash: each in its role at that moment.
+fn but_registry(case: Case<VirtualTree>, victims: Victim) -> Case<VirtualTree> {
+    let mut case = case;
+    (case.options.coordinator, case.options.victims) = (Some(ProcessId(0)), victims);
+    case
+}
+
+#[test]
+fn with_a_registry_every_order_of_starts_builds_a_tree() {
+    let found = [1, 2, 3].map(|n| {
+        let found = with_registry(n).counting().check();
+        assert_eq!(found.verdict, "exhausted", "{n}: {found:?}");
+        (found.states, found.messages)
+    });
+    assert_eq!(found, [(2, Some((0, 0))), (20, Some((7, 7))), (2458, Some((17, 26)))]);
+}
+
+#[test]
+fn with_a_registry_stale_addresses_keep_no_process_out() {
+    let roles = [Victim::Idle, Victim::Waiting, Victim::Holder, Victim::Arbiter];
+    let states = roles.map(|role| {
+        let found = but_registry(with_registry(3).crashes(1, 0), role).synchronous().check();
+        assert_eq!(found.verdict, "exhausted", "{role:?}: {found:?}");
+        found.states
+    });
+    assert_eq!(states, [19050, 10834, 1698, 19118]);
+}
+
+#[test]
+fn with_a_registry_a_process_may_come_back() {
+    let judged = ["acyclic parents", "one leader per epoch"];
+    with_registry(2).crashes(1, 1).judge(&judged).synchronous().check().exhausted(978);
+}
+
+/// A run with crashes, restarts and late starts by chance, and the number of processes that are in the tree in the end.
+/// In every second run the registry does not start itself, so that the root may crash.
+fn with_late_starts(seed: u64) -> (Case<VirtualTree>, usize) {
+    let mut rng = Rng::new(seed);
+    let n = 2 + rng.below(15);
+    let first = (seed % 2) as u32;
+    let mut case = with_registry(n as usize).initiators(&(first..n).collect::<Vec<_>>());
+    let mut members = (n - first) as usize;
+    for p in 1..n {
+        let (when, back) = (rng.below(120), 1 + rng.below(30));
+        let (crash, restart) = match rng.below(5) {
+            0 | 1 => (Some(0), Some(when)),
+            2 => (Some(when), None),
+            3 => (Some(when), Some(when + back)),
+            _ => (None, None),
+        };
+        case = crash.into_iter().fold(case, |case, at| case.fault(&format!("crash:{p}@{at}")));
+        case = restart.into_iter().fold(case, |case, at| case.fault(&format!("restart:{p}@{at}")));
+        members -= usize::from(crash.is_some() && restart.is_none());
+    }
+    let case = case.config(|c| {
+        c.seed = seed;
+        c.delay = Delay::Uniform(0.2, 1.8);
+        c.detect_after = Some(4.0);
+    });
+    (case, members)
+}
+
+#[test]
+fn with_a_registry_late_starts_and_crashes_by_chance_end_as_one_tree() {
+    let (mut new_roots, mut kept_out) = (0, 0);
+    for seed in 0..400 {
+        let (case, members) = with_late_starts(seed);
+        let seen = case.simulate();
+        let bad = |v: &&String| !v.ends_with("p0 never learns who leads");
+        assert_eq!(seen.violations.iter().find(bad), None, "seed {seed}: {:?}", seen.violations);
+        assert_eq!(seen.ending, Ending::Quiet, "seed {seed}");
+        assert_eq!(seen.summary.agreeing, members, "seed {seed}");
+        new_roots += u32::from(seen.summary.epoch > Some(0));
+        kept_out += u32::from(case.mistake("ask-once").simulate().summary.agreeing < members);
+    }
+    assert_eq!((new_roots, kept_out), (313, 12));
 }

@@ -55,7 +55,7 @@ impl VirtualTree {
                 }
                 self.let_go_if_alone(epoch, ctx);
             }
-            None => {}
+            None => self.ask_again_if_stale(ctx),
         }
     }
 

@@ -20,11 +20,19 @@ pub(super) const NAIVE_RESELECT: Mistake = Mistake {
     breaks: "acyclic parents",
     caught_by: "-n 4 --topology path --initiators 0 --crash 1 --property tree",
 };
+pub(super) const ASK_ONCE: Mistake = Mistake {
+    name: "ask-once",
+    what: "with registry=ID, a process that got stale addresses only does not ask the registry again",
+    breaks: "termination",
+    caught_by: "",
+};
 
 /// The switches and the mistake of a process.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) registry: Registry,
+    /// The process that answers as the registry, in the run-time form.
+    pub(super) run_time: Option<ProcessId>,
     /// The highest level.
     pub(super) cap: u32,
     mistake: Option<&'static str>,
@@ -34,6 +42,7 @@ impl Rules {
     pub(super) fn of(setup: &Setup) -> Self {
         Self {
             registry: registry(setup).unwrap_or(Registry { first: 0 }),
+            run_time: run_time(setup),
             cap: setup.chosen(&SHEET, "cap").number(),
             mistake: setup.mistake,
         }
@@ -43,10 +52,21 @@ impl Rules {
         self.mistake == Some(mistake.name)
     }
 
+    /// A process that a stale address left without a parent asks for others.
+    pub(super) fn asks_again(&self) -> bool {
+        !self.makes(&ASK_ONCE)
+    }
+
     /// A root has a level and asks no neighbour for one.
     pub(super) fn connects(&self, is_root: bool) -> bool {
         !is_root || self.makes(&SLIDE_CONNECT)
     }
+}
+
+/// The process that is the registry; none if the addresses are fixed before the run.
+pub(super) fn run_time(setup: &Setup) -> Option<ProcessId> {
+    let registry = setup.chosen(&SHEET, "registry");
+    (!registry.is("fixed")).then(|| ProcessId(registry.number()))
 }
 
 /// The order of the roots that `setup` chose; none if its first root is no member.

@@ -3,8 +3,8 @@
 use konklave_process::topology::Shape;
 use konklave_process::{CompactOption, Fixed, Inspect, PortSet, ProcessId};
 
-use super::VirtualTree;
-use super::rules::{NAIVE_RESELECT, Rules, SLIDE_CONNECT, registry};
+use super::rules::{ASK_ONCE, NAIVE_RESELECT, Rules, SLIDE_CONNECT, registry, run_time};
+use super::{Contacts, VirtualTree};
 use crate::election::Election;
 use crate::election::edges::{Edges, links};
 use crate::{
@@ -47,16 +47,40 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Guarantee::SpanningTree,
     ],
     fence: None,
-    mistakes: &[SLIDE_CONNECT, NAIVE_RESELECT],
+    mistakes: &[SLIDE_CONNECT, NAIVE_RESELECT, ASK_ONCE],
     switches: &[
+        TREE_SWITCHES[0],
+        TREE_SWITCHES[1],
         Switch {
-            name: "root",
-            values: &["first", "<number>"],
-            what: "the first root: the first process in node order, or this id",
+            name: "registry",
+            values: &["fixed", "<number>"],
+            what: "the known addresses: the links of the topology; or a process gets them when it comes up from the \
+                   process with this id, which must not crash (on a complete topology)",
         },
-        Switch { name: "cap", values: &["64", "<number>"], what: "the highest level" },
     ],
 };
+
+/// The switches of the tree that an algorithm above it has, too.
+pub(in crate::election) const TREE_SWITCHES: &[Switch] = &[
+    Switch {
+        name: "root",
+        values: &["first", "<number>"],
+        what: "the first root: the first process in node order, or this id",
+    },
+    Switch { name: "cap", values: &["64", "<number>"], what: "the highest level" },
+];
+
+/// The costs with a registry at run time. The second process gets one address, each later one at most two.
+const RUN_TIME_COSTS: &[Cost] = &[Cost {
+    metric: Metric::Messages,
+    formula: "4(n − 1) + 6m with m = 2n − 3 connections, and up to 8mn for processes that move",
+    when: "no process crashes",
+    bound: |f| {
+        let (n, m) = (f.n(), 2.0 * f.n() - 3.0);
+        let most = 4.0 * (n - 1.0) + 6.0 * m + 8.0 * m * n;
+        Some(Bound::AtMost(if n == 1.0 { 0.0 } else { most }))
+    },
+}];
 
 impl Inspect for VirtualTree {
     #[inline]
@@ -66,7 +90,12 @@ impl Inspect for VirtualTree {
 
     fn at_rest(&self) -> bool {
         let is_orphan = self.parent.is_none() && self.level.is_some_and(|level| level > 0);
-        !is_orphan && self.asked.is_none() && self.owed.is_none() && self.greeted.is_empty()
+        let waits = self.contacts.as_deref().is_some_and(Contacts::waits);
+        !waits
+            && !is_orphan
+            && self.asked.is_none()
+            && self.owed.is_none()
+            && self.greeted.is_empty()
     }
 
     fn parent(&self) -> Option<ProcessId> {
@@ -91,11 +120,27 @@ impl Algorithm for VirtualTree {
             dissolving: false,
             frozen: false,
             suspects: None,
+            contacts: run_time(setup).map(|_| Box::default()),
             rules: Fixed(setup.share("rules of virtual-tree", || Rules::of(setup))),
         }
     }
 
+    /// With a registry at run time, a process that does not start is no part of the tree.
+    fn start_together(setup: &Setup) -> bool {
+        run_time(setup).is_some()
+    }
+
+    fn sheet(setup: &Setup) -> DataSheet {
+        match run_time(setup) {
+            None => SHEET,
+            Some(_) => DataSheet { topologies: &[Shape::Complete], costs: RUN_TIME_COSTS, ..SHEET },
+        }
+    }
+
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        if let Some(at) = run_time(setup) {
+            return check_run_time(at, setup);
+        }
         let Some(registry) = registry(setup) else {
             let root = setup.chosen(&SHEET, "root").0;
             return Err(SetupError(format!("root {root} is no member")));
@@ -108,6 +153,22 @@ impl Algorithm for VirtualTree {
         }
         Ok(())
     }
+}
+
+/// Whether process `at` may be the registry of this setup.
+fn check_run_time(at: ProcessId, setup: &Setup) -> Result<(), SetupError> {
+    let error = if setup.group.place(at).is_none() {
+        format!("registry {} is no member", at.0)
+    } else if setup.down.contains(&at) {
+        format!("{at} is the registry, and must not be down")
+    } else if !setup.topology.fits(Shape::Complete) {
+        "a registry names any process, so any two need a link: --topology complete".to_owned()
+    } else if !setup.chosen(&SHEET, "root").is("first") {
+        "the first process that asks the registry is the root: omit root, or registry".to_owned()
+    } else {
+        return setup.need(&SHEET, 1, &["cap"]);
+    };
+    Err(SetupError(error))
 }
 
 /// The messages of a start in which no process moves: each process but the root connects to all neighbours and asks one,

@@ -132,3 +132,101 @@ fn nobody_joins_beyond_the_cap() {
     p1.hear(0, Message::JoinOk(0, 0));
     assert_eq!(p1.hear(2, Message::Join(0, None)), [send(2, Message::JoinNo(0, Some(1)))]);
 }
+
+/// Process `me` of four with p0 as the registry. It answers with the lowest numbers as draws.
+fn with_registry(me: u32, mistake: Option<&'static str>) -> Bench<VirtualTree> {
+    let mut setup = Setup { mistake, ..Setup::new(Group::of(4), Topology::complete(4)) };
+    setup.chosen.insert("registry", "0".into());
+    assert_eq!(VirtualTree::check_setup(&setup), Ok(()));
+    Bench::new(VirtualTree::new(ProcessId(me), &setup), ProcessId(me), &setup.group)
+}
+
+fn answer(epoch: u32, root: u32, addresses: [u32; 2]) -> Message {
+    Message::Answer(epoch, ProcessId(root), addresses.map(ProcessId))
+}
+
+#[test]
+fn registry_names_those_that_asked_before_and_the_first_is_the_root() {
+    let mut p0 = with_registry(0, None);
+    let up = Message::Ask(0, Reason::Up);
+    let save = |epoch| konklave_process::Effect::Save(Reign(epoch));
+    assert_eq!(p0.hear(2, up), [save(0), send(2, answer(0, 2, [2, 2]))]);
+    assert_eq!(p0.hear(1, up), [send(1, answer(0, 2, [2, 2]))]);
+    assert_eq!(p0.draw(&[1]).hear(3, up), [send(3, answer(0, 2, [1, 2]))]);
+    // A second answer has the root, whatever is drawn.
+    let stale = Message::Ask(0, Reason::Stale);
+    assert_eq!(p0.draw(&[0]).hear(3, stale), [send(3, answer(0, 2, [2, 1]))]);
+    // The first process that misses the root is the next root; the others ask about the same epoch too late.
+    let over = Message::Ask(0, Reason::Over);
+    let later = |epoch, p| send(p, Message::Level(epoch, None));
+    let next = [save(1), later(1, 2), later(1, 1), send(3, answer(1, 3, [3, 3]))];
+    assert_eq!(p0.hear(3, over), next);
+    assert_eq!(p0.hear(1, over), [send(1, answer(1, 3, [3, 3]))]);
+    // If no process noticed a crash, all have to connect anew; the root stays.
+    assert_eq!(p0.hear(1, up), [save(2), later(2, 3), send(1, answer(2, 3, [3, 3]))]);
+    assert_eq!(p0.hear(3, up), [save(3), later(3, 1), send(3, answer(3, 3, [3, 3]))]);
+}
+
+#[test]
+fn process_skips_a_stale_address_and_asks_again_if_it_has_no_other() {
+    let mut p3 = with_registry(3, None);
+    assert_eq!(p3.ask(Request::Elect), [send(0, Message::Ask(0, Reason::Up))]);
+    assert_eq!(p3.suspect(1), []);
+    // p1 is stale, p2 is not.
+    assert_eq!(p3.hear(0, answer(0, 2, [1, 2])), [send(2, Message::Connect(0))]);
+    let joins = [send(2, Message::Join(0, None))];
+    assert_eq!(p3.hear(2, Message::Welcome(0, Some(0))), joins);
+
+    let asks_again = |mistake| {
+        let mut p3 = with_registry(3, mistake);
+        p3.ask(Request::Elect);
+        p3.suspect(1);
+        p3.hear(0, answer(0, 2, [1, 1]))
+    };
+    assert_eq!(asks_again(None), [send(0, Message::Ask(0, Reason::Stale))]);
+    assert_eq!(asks_again(Some("ask-once")), []);
+}
+
+#[test]
+fn process_asks_for_the_next_root_if_the_named_one_is_suspected() {
+    let mut p3 = with_registry(3, None);
+    p3.ask(Request::Elect);
+    p3.suspect(2);
+    assert_eq!(p3.hear(0, answer(0, 2, [2, 2])), [send(0, Message::Ask(0, Reason::Over))]);
+    let root = [konklave_process::Effect::Save(Reign(1)), tell(Indication::Leading { epoch: 1 })];
+    assert_eq!(p3.hear(0, answer(1, 3, [3, 3])), root);
+}
+
+#[test]
+fn process_that_hears_of_a_later_epoch_asks_for_its_root() {
+    let mut p3 = with_registry(3, None);
+    // Before it comes up, it is no part of the system.
+    assert_eq!(p3.hear(1, Message::Level(0, Some(1))), []);
+    p3.ask(Request::Elect);
+    let connects = [send(1, Message::Connect(0)), send(2, Message::Connect(0))];
+    assert_eq!(p3.hear(0, answer(0, 2, [2, 1])), connects);
+    let asks = [send(1, Message::Welcome(1, None)), send(0, Message::Ask(0, Reason::Over))];
+    assert_eq!(p3.hear(1, Message::Connect(1)), asks);
+    assert_eq!(p3.hear(1, Message::Level(1, Some(1))), []);
+}
+
+#[test]
+fn registry_is_a_member_that_is_up_and_any_process_has_a_link_to_any() {
+    let refused = |topology, registry: &str, change: fn(&mut Setup)| {
+        let mut setup = Setup::new(Group::of(4), topology);
+        setup.chosen.insert("registry", registry.into());
+        change(&mut setup);
+        VirtualTree::check_setup(&setup).expect_err("is refused").0
+    };
+    let complete = || Topology::complete(4);
+    assert_eq!(refused(complete(), "4", |_| {}), "registry 4 is no member");
+    assert!(refused(complete(), "1", |s| s.down.push(ProcessId(1))).contains("must not be down"));
+    assert!(refused(Topology::ring(4), "1", |_| {}).contains("--topology complete"));
+    let root = |s: &mut Setup| drop(s.chosen.insert("root", "2".into()));
+    assert!(refused(complete(), "1", root).contains("omit root"));
+}
+
+#[test]
+fn process_takes_two_cache_lines() {
+    assert_eq!(size_of::<VirtualTree>(), 128);
+}

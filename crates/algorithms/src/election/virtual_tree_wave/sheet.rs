@@ -7,7 +7,7 @@ use super::rules::{NO_COUNT, NO_FREEZE, Rules};
 use super::{VirtualTreeWave, Wave};
 use crate::election::Election;
 use crate::election::edges::links;
-use crate::election::virtual_tree::VirtualTree;
+use crate::election::virtual_tree::{TREE_SWITCHES, VirtualTree};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, SetupError, Winner,
 };
@@ -48,7 +48,7 @@ const SHEET: DataSheet = DataSheet {
     ],
     fence: None,
     mistakes: &[NO_FREEZE, NO_COUNT],
-    switches: VirtualTree::SHEET.switches,
+    switches: TREE_SWITCHES,
 };
 
 impl Inspect for VirtualTreeWave {
