@@ -279,8 +279,14 @@ impl GroupService {
         if !settling.is_zero() && !self.node().status().member {
             let _ = tokio::time::timeout(settling, self.node().ready()).await;
         }
-        let answer = tokio::time::timeout(ANSWER_TIMEOUT, answer).await;
-        answer.unwrap_or(Err(Error::NoGroup("no majority has answered in time".into())))
+        let no_majority = || Err(Error::NoGroup("no majority has answered in time".into()));
+        let mut quorum = self.node().watch_quorum();
+        let lost = async { while quorum.next().await == Some(true) {} };
+        tokio::select! {
+            biased;
+            answer = tokio::time::timeout(ANSWER_TIMEOUT, answer) => answer.unwrap_or_else(|_| no_majority()),
+            () = lost => no_majority(),
+        }
     }
 
     /// Whether the election `name` has a leader.

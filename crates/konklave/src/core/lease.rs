@@ -92,7 +92,18 @@ impl Core {
     /// Whether this node is a member, and a majority has answered it lately.
     pub(crate) fn has_quorum(&self) -> bool {
         let recent = self.config.timings.lease.min(self.config.timings.silence);
-        self.is_member() && !self.blocked && self.lease.is_fresh(recent, self.now)
+        self.is_member()
+            && !self.blocked
+            && self.lease.is_fresh(recent, self.now)
+            && self.trusts_majority()
+    }
+
+    /// Whether this node suspects no more members than the view can go on without.
+    fn trusts_majority(&self) -> bool {
+        let group = self.forming.group();
+        let (members, suspects) = (&group.view().members, group.suspects());
+        let trusted = |m: &&Member| m.id == self.me || !suspects.contains(m.id);
+        suspects.is_empty() || members.iter().filter(trusted).count() > members.len() / 2
     }
 
     /// Why this node cannot serve requests now.
