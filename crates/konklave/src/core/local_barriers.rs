@@ -191,6 +191,8 @@ impl Core {
         {
             let (name, asked) = (waits.name.to_string(), waits.of);
             waits.answer(Err(Error::Parties { name, of, asked }));
+            // If it was being withdrawn, this answers it, too.
+            self.rearrive();
         }
     }
 }

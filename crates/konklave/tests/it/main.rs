@@ -1,5 +1,6 @@
 //! Tests of whole groups.
 
+mod app_groups;
 mod bulk;
 #[cfg(feature = "tls")]
 mod certificates;
