@@ -111,3 +111,13 @@ fn faults_that_make_no_sense_are_refused() {
     }
     refused("run bully -n 2 --down 0,1", 64, "at least one node must be up");
 }
+
+/// A late answer looks like a loop to a FireWire node: the summary tells the node's belief, not a property of the path.
+#[test]
+fn verdict_loop_claims_no_loop_of_a_path() {
+    let line = "run firewire -n 3 --topology path --initiators all --fault lose:#7";
+    let told = konklave_line(line);
+    let verdict = told.out.lines().find(|line| line.starts_with("verdict")).expect("a verdict");
+    let words = "loop: a process takes the links for a loop, so it knows no leader";
+    assert!(verdict.contains(words), "{verdict}");
+}

@@ -277,7 +277,7 @@ pub(crate) fn summarise(report: &RunReport, out: &mut impl Write) -> io::Result<
         Verdict::Ok => paint("ok", Colour::Green),
         Verdict::Loop => {
             format!(
-                "{}: the topology has a loop, so there is no leader",
+                "{}: a process takes the links for a loop, so it knows no leader",
                 paint("loop", Colour::Yellow)
             )
         }
